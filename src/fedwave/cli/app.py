@@ -1,0 +1,47 @@
+"""The ``fedwave`` command: wires the commands together and turns errors into one line."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from fedwave import __version__
+from fedwave.errors import FedwaveError
+
+app = typer.Typer(
+    name="fedwave",
+    help="Federated meta-learning over wireless networks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fedwave {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Federated meta-learning over wireless networks."""
+
+
+def main() -> None:
+    """Run the command line; a FedwaveError becomes one line on stderr and exit code 2."""
+    try:
+        app()
+    except FedwaveError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Conversions between decibel scales and linear SI units. Used at the edges; inside everything is linear."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@overload
+def db_to_linear(value_db: float) -> float: ...
+@overload
+def db_to_linear(value_db: FloatArray) -> FloatArray: ...
+def db_to_linear(value_db: float | FloatArray) -> float | FloatArray:
+    """Return the power ratio of a value in dB: 10^(x/10)."""
+    return 10.0 ** (value_db / 10.0)
+
+
+@overload
+def linear_to_db(ratio: float) -> float: ...
+@overload
+def linear_to_db(ratio: FloatArray) -> FloatArray: ...
+def linear_to_db(ratio: float | FloatArray) -> float | FloatArray:
+    """Return a power ratio in dB: 10 log10(x). Zero becomes minus infinity."""
+    with np.errstate(divide="ignore"):
+        value = 10.0 * np.log10(ratio)
+    return float(value) if np.ndim(value) == 0 else value
+
+
+@overload
+def dbm_to_watt(value_dbm: float) -> float: ...
+@overload
+def dbm_to_watt(value_dbm: FloatArray) -> FloatArray: ...
+def dbm_to_watt(value_dbm: float | FloatArray) -> float | FloatArray:
+    """Return a power in dBm as watts: 23 dBm is 0.1995 W."""
+    return 1e-3 * db_to_linear(value_dbm)
+
+
+@overload
+def watt_to_dbm(power_w: float) -> float: ...
+@overload
+def watt_to_dbm(power_w: FloatArray) -> FloatArray: ...
+def watt_to_dbm(power_w: float | FloatArray) -> float | FloatArray:
+    """Return a power in watts as dBm."""
+    return linear_to_db(power_w * 1e3)

@@ -1,0 +1,1 @@
+"""The radio and the devices' hardware: rates, delays, energies, channels. Knows no model and no learning."""

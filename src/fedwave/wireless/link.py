@@ -1,0 +1,51 @@
+"""What one device's computation and upload cost in seconds and joules, Eq. (23)-(29)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedwave.units import FloatArray
+
+
+def compute_energy_j(
+    cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray, capacitance: FloatArray
+) -> FloatArray:
+    """Return the CPU energy of a round's local update, Eq. (23): (iota/2) tau c D nu^2."""
+    return 0.5 * capacitance * workload_cycles * cpu_frequency_hz**2
+
+
+def compute_delay_s(cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray) -> FloatArray:
+    """Return the time of a round's local update, Eq. (24): tau c D / nu. No work takes no time."""
+    is_busy = np.asarray(workload_cycles) > 0
+    delay = np.zeros(np.broadcast_shapes(np.shape(workload_cycles), np.shape(cpu_frequency_hz)))
+    with np.errstate(divide="ignore"):  # work at frequency zero never ends
+        np.divide(workload_cycles, cpu_frequency_hz, out=delay, where=is_busy)
+    return delay
+
+
+def uplink_rate_bps(
+    transmit_power_w: FloatArray,
+    channel_gain: FloatArray,
+    *,
+    interference_w: FloatArray,
+    bandwidth_hz: float,
+    noise_psd_w_per_hz: float,
+) -> FloatArray:
+    """Return the achievable uplink rate, Eq. (25): B log2(1 + p h / (I + B N0)).
+
+    ``log1p`` keeps the rate exact at the tiny signal-to-noise ratios where 1 + x rounds to 1.
+    """
+    noise_w = interference_w + bandwidth_hz * noise_psd_w_per_hz
+    rate: FloatArray = bandwidth_hz * np.log1p(transmit_power_w * channel_gain / noise_w) / np.log(2.0)
+    return rate
+
+
+def upload_delay_s(rate_bps: FloatArray, *, model_bits: float) -> FloatArray:
+    """Return the time to upload the model, Eq. (28): S / r. A rate of zero never ends."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(model_bits / np.asarray(rate_bps, dtype=np.float64))
+
+
+def upload_energy_j(transmit_power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
+    """Return the radio energy of the upload, Eq. (29): T p."""
+    return transmit_power_w * delay_s
