@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fedwave.errors import ConfigError, DataError, MissingExtraError, import_extra
@@ -34,10 +35,8 @@ def search_dirs(data_dir: Path | None) -> list[Path]:
                 f"{origin} must name an existing folder, got {folder}. Create it or correct it."
             )
         candidates.append(folder)
-    try:
+    with suppress(MissingExtraError):  # files put there by hand can be read without the downloader
         candidates.append(cache_dir())
-    except MissingExtraError:  # files given by hand can be read without the downloader
-        pass
     candidates.append(DEBIAN_DATASETS_DIR)
     return [folder for folder in dict.fromkeys(candidates) if folder.is_dir()]
 

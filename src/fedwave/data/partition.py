@@ -72,7 +72,7 @@ def split_heldout(
     """Return the sorted indices of the devices that train and of those held out for testing."""
     if not 0 <= heldout_fraction < 1:
         raise ConfigError(
-            f"heldout_fraction must be in [0, 1), got {heldout_fraction}. Use 0.5 to hold out half the devices."
+            f"heldout_fraction must be in [0, 1), got {heldout_fraction}. Use 0.5 to hold out half."
         )
     num_heldout = min(round(heldout_fraction * num_devices), num_devices - 1)
     order = rng.permutation(num_devices).astype(np.int64)
