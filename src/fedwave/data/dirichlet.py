@@ -22,9 +22,9 @@ def dirichlet_counts(
     """Return how many samples of each class each device gets.
 
     Every device has ``samples_per_device`` samples (by default an equal share of the dataset). Its class
-    mixture is drawn from a symmetric Dirichlet distribution over the classes in the dataset, and its counts from that
-    mixture. Where a class has run out, the mixture is renormalised over the classes that are left. A small
-    ``concentration`` gives devices with few classes; a large one approaches equal shares of every class.
+    mixture is drawn from a symmetric Dirichlet distribution over the classes in the dataset, and its counts
+    from that mixture. Where a class has run out, the mixture is renormalised over the classes left. A small
+    ``concentration`` gives devices with few classes; a large one approaches equal shares of each class.
     """
     if not (math.isfinite(concentration) and concentration > 0):
         raise ConfigError(

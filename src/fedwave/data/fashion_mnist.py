@@ -48,6 +48,7 @@ def load_fashion_mnist(request: Request) -> Dataset:
         )
     wanted = [TRAIN] * request.wants_train + [TEST] * request.wants_test
     prefixes = [prefix for prefix in wanted if request.split != "all" or _file(folder, prefix, IMAGES)]
+    missing = [f"{prefix}-{IMAGES}" for prefix in wanted if prefix not in prefixes]
     images, labels, names = [], [], []
     for prefix in prefixes:
         image_path, label_path = (_require_file(folder, prefix, kind) for kind in (IMAGES, LABELS))
@@ -58,13 +59,14 @@ def load_fashion_mnist(request: Request) -> Dataset:
             raise damaged(image_path, mismatch, dataset=NAME)
         names.append(image_path.name)
     num_images = sum(map(len, images))
+    absent = f"; not present: {', '.join(missing)}" if missing else ""
     return Dataset(
         name=NAME,
         inputs=np.concatenate(images)[:, None, :, :],
         labels=np.concatenate(labels).astype(np.int64),
         num_classes=len(CLASS_NAMES),
         class_names=CLASS_NAMES,
-        source=f"{' + '.join(names)} ({num_images:,} images)",
+        source=f"{' + '.join(names)} ({num_images:,} images{absent})",
     )
 
 

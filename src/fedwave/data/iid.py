@@ -34,7 +34,7 @@ def require_total(supply: IntArray, num_devices: int, samples_per_device: int | 
     require_count("samples_per_device", size, at_least=1)
     if num_devices * size > total:
         raise DataError(
-            f"{num_devices} devices with {size} samples each need {num_devices * size} samples but the dataset "
-            f"has {total}. Use at most {total // size} devices, or fewer samples per device."
+            f"{num_devices} devices with {size} samples each need {num_devices * size} samples but the "
+            f"dataset has {total}. Use at most {total // size} devices, or fewer samples per device."
         )
     return size

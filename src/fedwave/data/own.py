@@ -5,8 +5,10 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedwave.data.dataset import Dataset, dataset_from_arrays
 from fedwave.data.images import GREY_MODES, open_image, pixels_of
@@ -27,20 +29,8 @@ def load_arrays(
     if num_classes is not None:
         require_count("num_classes", num_classes, at_least=1)
     try:
-        archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise DataError(
-                f"{file} holds a single array. Save both with: np.savez(file, inputs=x, labels=y)"
-            )
-        with archive:
-            missing = {"inputs", "labels"} - set(archive.files)
-            if missing:
-                raise DataError(
-                    f"{file} lacks {' and '.join(sorted(missing))}, got: {', '.join(archive.files)}. "
-                    "Save it with: np.savez(file, inputs=x, labels=y)"
-                )
-            inputs, labels = archive["inputs"], archive["labels"]
-            names = archive["class_names"].astype(str).tolist() if "class_names" in archive.files else None
+        with file.open("rb") as stream:
+            inputs, labels, names = _read_npz(stream, file)
     except FileNotFoundError as error:
         raise DataError(f"{file} does not exist. Correct the option path.") from error
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -56,6 +46,21 @@ def load_arrays(
         class_names=names,
         source=f"{file.name} ({len(inputs):,} samples)",
     )
+
+
+def _read_npz(stream: IO[bytes], file: Path) -> tuple[NDArray[Any], NDArray[Any], list[str] | None]:
+    archive = np.load(stream, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise DataError(f"{file} holds a single array. Save both with: np.savez(file, inputs=x, labels=y)")
+    with archive:
+        missing = {"inputs", "labels"} - set(archive.files)
+        if missing:
+            raise DataError(
+                f"{file} lacks {' and '.join(sorted(missing))}, got: {', '.join(archive.files)}. "
+                "Save it with: np.savez(file, inputs=x, labels=y)"
+            )
+        names = archive["class_names"].astype(str).tolist() if "class_names" in archive.files else None
+        return archive["inputs"], archive["labels"], names
 
 
 def load_image_folder(
