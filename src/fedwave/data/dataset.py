@@ -1,4 +1,4 @@
-"""What a dataset is once it is in memory, and the pixel standardisation of SPEC section 5."""
+"""What a dataset is once it is in memory, and how its pixels are standardised."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def pixel_statistics(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.
 def standardise(
     inputs: NDArray[Any], mean: NDArray[np.float32], std: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return ``(inputs - mean) / (std + 0.001)`` as float32, each pixel on its own (SPEC section 5)."""
+    """Return ``(inputs - mean) / (std + 0.001)`` as float32, each pixel on its own."""
     scaled: NDArray[np.float32] = np.subtract(inputs, mean, dtype=np.float32)
     scaled /= std + np.float32(STD_OFFSET)
     return scaled
