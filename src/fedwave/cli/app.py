@@ -7,6 +7,7 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.datasets import datasets_app
 from fedwave.errors import FedwaveError
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.add_typer(datasets_app, name="datasets")
 
 
 def _print_version(wanted: bool) -> None:

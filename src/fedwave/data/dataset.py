@@ -1,4 +1,4 @@
-"""What a dataset is once it is in memory, and the pixel standardisation of SPEC section 5."""
+"""What a dataset is once it is in memory, and how its pixels are standardised."""
 
 from __future__ import annotations
 
@@ -83,8 +83,9 @@ def dataset_from_arrays(
 ) -> Dataset:
     """Return the user's own samples as a dataset, after checking them.
 
-    ``inputs`` has one sample per row. uint8 stays uint8 (images are (samples, channels, height, width));
-    every other number becomes float32. ``num_classes`` defaults to the largest label plus one.
+    ``inputs`` has one sample per row. uint8 arrays of shape (samples, channels, height, width), or (samples,
+    height, width) for grey, are images and stay bytes; everything else becomes float32. ``num_classes``
+    defaults to the largest label plus one.
     """
     samples, targets = np.asarray(inputs), np.asarray(labels)
     if samples.ndim < 2 or samples.dtype.kind not in "uifb" or 0 in samples.shape[1:]:
@@ -101,7 +102,9 @@ def dataset_from_arrays(
             "Encode the classes as 0, 1, 2, ..."
         )
     targets = targets.astype(np.int64)
-    if samples.dtype != np.uint8:
+    if samples.dtype == np.uint8 and samples.ndim in (3, 4):
+        samples = _as_images(samples, name=name)
+    else:
         samples = _as_finite_float32(samples, name=name)
     if num_classes is None:
         num_classes = len(class_names) if class_names is not None else int(targets.max(initial=0)) + 1
@@ -130,10 +133,22 @@ def pixel_statistics(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.
 def standardise(
     inputs: NDArray[Any], mean: NDArray[np.float32], std: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return ``(inputs - mean) / (std + 0.001)`` as float32, each pixel on its own (SPEC section 5)."""
+    """Return ``(inputs - mean) / (std + 0.001)`` as float32, each pixel on its own."""
     scaled: NDArray[np.float32] = np.subtract(inputs, mean, dtype=np.float32)
     scaled /= std + np.float32(STD_OFFSET)
     return scaled
+
+
+def _as_images(samples: NDArray[Any], *, name: str) -> NDArray[Any]:
+    if samples.ndim == 3:
+        return samples[:, None]
+    likely_channels = (1, 2, 3, 4)
+    if samples.shape[1] not in likely_channels and samples.shape[3] in likely_channels:
+        raise DataError(
+            f"{name}: images must be (samples, channels, height, width), got {samples.shape}, which looks "
+            "like channels last. Use inputs.transpose(0, 3, 1, 2)."
+        )
+    return samples
 
 
 def _as_finite_float32(samples: NDArray[Any], *, name: str) -> NDArray[np.float32]:

@@ -8,10 +8,11 @@ import numpy as np
 
 from fedwave.data.dataset import Dataset
 from fedwave.data.idx import read_idx
-from fedwave.data.locate import find_folder, not_found
+from fedwave.data.locate import damaged, find_folder, not_found
 from fedwave.data.request import Request
 from fedwave.errors import DataError
 
+NAME = "fashion-mnist"
 CLASS_NAMES = (
     "T-shirt/top",
     "Trouser",
@@ -40,32 +41,32 @@ def load_fashion_mnist(request: Request) -> Dataset:
     folder = find_fashion_mnist(request.data_dir)
     if folder is None:
         raise not_found(
-            "fashion-mnist",
+            NAME,
             files="fashion-mnist/train-images-idx3-ubyte.gz and its three companions",
             data_dir=request.data_dir,
             debian_package="dataset-fashion-mnist",
         )
     wanted = [TRAIN] * request.wants_train + [TEST] * request.wants_test
     prefixes = [prefix for prefix in wanted if request.split != "all" or _file(folder, prefix, IMAGES)]
+    missing = [f"{prefix}-{IMAGES}" for prefix in wanted if prefix not in prefixes]
     images, labels, names = [], [], []
     for prefix in prefixes:
         image_path, label_path = (_require_file(folder, prefix, kind) for kind in (IMAGES, LABELS))
-        images.append(read_idx(image_path, num_dimensions=3))
-        labels.append(read_idx(label_path, num_dimensions=1))
+        images.append(read_idx(image_path, num_dimensions=3, dataset=NAME))
+        labels.append(read_idx(label_path, num_dimensions=1, dataset=NAME))
         if len(images[-1]) != len(labels[-1]):
-            raise DataError(
-                f"{image_path} and {label_path.name} do not belong together: got {len(images[-1])} images "
-                f"and {len(labels[-1])} labels. Download both again."
-            )
+            mismatch = f"{len(images[-1])} images but {len(labels[-1])} labels in {label_path.name}"
+            raise damaged(image_path, mismatch, dataset=NAME)
         names.append(image_path.name)
     num_images = sum(map(len, images))
+    absent = f"; not present: {', '.join(missing)}" if missing else ""
     return Dataset(
-        name="fashion-mnist",
+        name=NAME,
         inputs=np.concatenate(images)[:, None, :, :],
         labels=np.concatenate(labels).astype(np.int64),
         num_classes=len(CLASS_NAMES),
         class_names=CLASS_NAMES,
-        source=f"{' + '.join(names)} ({num_images:,} images)",
+        source=f"{' + '.join(names)} ({num_images:,} images{absent})",
     )
 
 

@@ -27,7 +27,7 @@ def few_class_counts(
     std_samples_per_class: float = 5.0,
     max_samples_per_class: int | None = None,
 ) -> IntArray:
-    """Return how many samples of each class each device gets (SPEC section 5).
+    """Return how many samples of each class each device gets.
 
     Each device draws ``classes_per_device`` distinct classes uniformly from those in the dataset. For each it
     draws a number of samples from a Gaussian, truncated and rounded to whole numbers between

@@ -47,9 +47,20 @@ def find_folder(
     """Return the first folder that holds the data: a search folder's ``subfolders``, or itself."""
     for folder in search_dirs(data_dir):
         for candidate in (*(folder / name for name in subfolders), folder):
-            if candidate.is_dir() and holds_data(candidate):
-                return candidate
+            try:
+                if candidate.is_dir() and holds_data(candidate):
+                    return candidate
+            except PermissionError as error:
+                raise DataError(f"{candidate} cannot be read. Check its permissions.") from error
     return None
+
+
+def damaged(path: Path, why: str, *, dataset: str) -> DataError:
+    """Return the error of a file that is there but cannot be trusted."""
+    why = " ".join(why.split())  # one line
+    return DataError(
+        f"{path} is truncated or corrupt ({why}). Replace it: fedwave datasets download --force {dataset}"
+    )
 
 
 def not_found(

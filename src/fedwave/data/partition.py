@@ -6,13 +6,15 @@ A partition kind answers one question: how many samples of each class does each 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fedwave.data.dirichlet import dirichlet_counts
 from fedwave.data.few_classes import few_class_counts
+from fedwave.data.iid import iid_counts
 from fedwave.data.request import require_count
 from fedwave.errors import ConfigError, DataError, did_you_mean
 from fedwave.units import IntArray
@@ -32,9 +34,11 @@ class DeviceData:
         return len(self.support) + len(self.query)
 
 
-# Each takes (supply, num_devices, *, shots, min_query, rng, ...) and returns counts (devices, classes).
+# Each takes (supply, num_devices, *, rng, ...options) and returns the counts (devices, classes).
 PARTITIONS: dict[str, Callable[..., IntArray]] = {
     "paper": few_class_counts,
+    "dirichlet": dirichlet_counts,
+    "iid": iid_counts,
 }
 
 
@@ -47,12 +51,18 @@ def partition(
     rng: np.random.Generator,
     shots: int = 1,
     min_query: int = 1,
-    **options: Any,
+    classes_per_device: int = 2,
+    mean_samples_per_class: float = 5.0,
+    std_samples_per_class: float = 5.0,
+    max_samples_per_class: int | None = None,
+    concentration: float = 0.5,
+    samples_per_device: int | None = None,
 ) -> tuple[DeviceData, ...]:
     """Return each device's support and query samples; no sample is given out twice.
 
     A device keeps ``shots`` samples of each of its classes as support (all it has, where it has fewer) and
-    the rest as query. ``options`` depend on ``kind``: see the functions in ``PARTITIONS``.
+    the rest as query, at least ``min_query``. The other options are those of the functions in ``PARTITIONS``;
+    each kind reads its own and ignores the others'.
     """
     if kind not in PARTITIONS:
         raise ConfigError(f'Unknown partition "{kind}". {did_you_mean(kind, PARTITIONS)}')
@@ -60,7 +70,19 @@ def partition(
     require_count("shots", shots, at_least=1)
     require_count("min_query", min_query, at_least=1)
     supply = np.bincount(labels, minlength=num_classes).astype(np.int64)
-    counts = PARTITIONS[kind](supply, num_devices, shots=shots, min_query=min_query, rng=rng, **options)
+    options = {
+        "shots": shots,
+        "min_query": min_query,
+        "classes_per_device": classes_per_device,
+        "mean_samples_per_class": mean_samples_per_class,
+        "std_samples_per_class": std_samples_per_class,
+        "max_samples_per_class": max_samples_per_class,
+        "concentration": concentration,
+        "samples_per_device": samples_per_device,
+    }
+    draw_counts = PARTITIONS[kind]
+    own = {name: options[name] for name in inspect.signature(draw_counts).parameters if name in options}
+    counts = draw_counts(supply, num_devices, rng=rng, **own)
     _require_supply(counts, supply)
     _require_query(counts, shots=shots, min_query=min_query)
     return _deal(labels, counts, shots=shots, rng=rng)
