@@ -7,7 +7,10 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
+from fedwave.cli.presets import presets
+from fedwave.cli.run import resume, run
 from fedwave.errors import FedwaveError
 
 app = typer.Typer(
@@ -18,6 +21,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command()(run)
+app.command()(resume)
+app.command()(compare)
+app.command()(presets)
 app.add_typer(datasets_app, name="datasets")
 
 

@@ -163,7 +163,7 @@ def _summary(
         "num_heldout_devices": len(simulation.heldout),
         "num_parameters": num_parameters(simulation.initial_state().parameters),
         "final": last,
-        "best_heldout_accuracy": max(measured) if measured else None,
+        "best_heldout_accuracy": float(max(measured)) if measured else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
         "wall_time_s": float(columns["wall_time_s"].sum()),
     }
