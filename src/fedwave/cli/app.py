@@ -7,6 +7,7 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.cell import cell
 from fedwave.errors import FedwaveError
 
 app = typer.Typer(
@@ -32,6 +33,9 @@ def _root(
     ),
 ) -> None:
     """Federated meta-learning over wireless networks."""
+
+
+app.command(name="cell")(cell)
 
 
 def main() -> None:

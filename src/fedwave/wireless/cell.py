@@ -96,7 +96,7 @@ class Cell:
         return None if self.large_scale is None else self.large_scale.distance_m
 
     def draw(self, round_index: int) -> ChannelDraw:
-        """Return the channel of one round; a static cell repeats round 0, a gains file keeps its own rounds."""
+        """Return the channel of one round. A static cell repeats round 0; a gains file keeps its rounds."""
         drawn_round = 0 if self.config.redraw == "static" else round_index
         interference_w = draw_interference_w(
             self.config.interference,

@@ -1,0 +1,1 @@
+"""Pictures: a result in, a figure out. Needs matplotlib, the extra ``plots``."""
