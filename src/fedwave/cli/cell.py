@@ -55,7 +55,12 @@ def cell(
     if plot is not None:
         from fedwave.plots.cell import plot_cell
 
-        plot_cell(built, budget, plot, title=f"{Path(preset).stem}: {devices} devices, seed {seed}")
+        plot_cell(
+            built,
+            budget,
+            plot,
+            title=f"{Path(preset).name.removesuffix('.toml')}: {devices} devices, seed {seed}",
+        )
         if not as_json:
             console.print(f"\nPicture: {escape(str(plot))}")
 

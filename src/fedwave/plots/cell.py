@@ -20,7 +20,7 @@ def plot_cell(cell: Cell, budget: LinkBudget, path: Path, *, title: str) -> None
     """Write the picture: a map (where the cell has one) and histograms of SNR and upload time."""
     figure_module = import_extra("matplotlib.figure", purpose="Plotting", extra="plots")
     has_map = cell.position_m is not None
-    figure = figure_module.Figure(figsize=(13.5, 4.4) if has_map else (9.0, 3.8), layout="constrained")
+    figure = figure_module.Figure(figsize=(14.5, 4.8) if has_map else (9.0, 3.8), layout="constrained")
     axes = figure.subplots(1, 3 if has_map else 2, width_ratios=[1.25, 1, 1] if has_map else None)
     figure.suptitle(title)
     if has_map:
@@ -52,13 +52,24 @@ def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:
         chosen = order[members[order]]
         points = axis.scatter(
             *cell.position_m[chosen].T, c=snr_db[chosen], s=size, marker=marker, cmap="viridis",
-            vmin=limits[0], vmax=limits[1], edgecolors="black", linewidths=0.3, label=label,
+            vmin=limits[0], vmax=limits[1], edgecolors="black", linewidths=0.3 if size > 10 else 0.0, label=label,
         )  # fmt: skip
-    axis.scatter(0, 0, marker="^", s=110, color="black", label="base station", zorder=3)
+    axis.scatter(0, 0, marker="^", s=110, color="black", label="base station", zorder=0)
     axis.set_aspect("equal")
     reach = 1.08 * float(np.abs(cell.position_m).max())
     axis.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="x [m]", ylabel="y [m]", title="Devices")
-    axis.legend(fontsize="x-small", loc="upper right", framealpha=0.9)
+    legend = axis.legend(
+        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=3,
+        frameon=False,
+        handletextpad=0.2,
+    )
+    for handle in legend.legend_handles[:-1]:  # the colour means SNR: shapes are shown in grey
+        handle.set_array(None)
+        handle.set_facecolor("lightgrey")
+        handle.set_sizes([36.0])
     figure.colorbar(points, ax=axis, label="SNR at full power [dB]", extend="both", shrink=0.9)
 
 
@@ -81,7 +92,9 @@ def _delay_histogram(axis: Any, budget: LinkBudget, *, unit: str) -> None:
     )
     low, high = axis.get_xlim()
     exponents = np.arange(np.floor(low), np.ceil(high) + 1)
-    ticks = [e + np.log10(m) for e in exponents for m in ((1, 2, 5) if high - low < 2.5 else (1,))]
+    decades = high - low
+    steps = (1, 2, 5) if decades < 2.5 else (1, 3) if decades < 4 else (1,)
+    ticks = [exponent + np.log10(step) for exponent in exponents for step in steps]
     ticks = [tick for tick in ticks if low <= tick <= high]
     axis.set_xticks(ticks, [f"{10.0**tick:.3g}" for tick in ticks])
     bits = f"{budget.model_bits / 1e6:.3g} Mbit" if unit else f"S = {budget.model_bits:g}"
@@ -96,10 +109,14 @@ def _histogram(axis: Any, values: FloatArray) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.set_axisbelow(True)
     axis.grid(axis="y", alpha=0.3)
+    axis.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _mark(axis: Any, marks: dict[str, float], unit: str, show: Any = float) -> None:
     for who, value in marks.items():
         if np.isfinite(value):
             axis.axvline(value, color=_MARKS[who], linewidth=1.6, label=f"{who} {show(value):.3g}{unit}")
-    axis.legend(fontsize="x-small")
+    axis.set_ylim(top=1.18 * axis.get_ylim()[1])  # room for the legend above the bars
+    axis.legend(
+        fontsize="small", loc="upper center", ncols=3, framealpha=1.0, columnspacing=1.0, handlelength=1.2
+    )
