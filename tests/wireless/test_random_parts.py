@@ -38,9 +38,7 @@ def test_devices_fill_the_ring_evenly_in_area():
 
 
 def test_distances_can_be_uniform_themselves():
-    position_m = place_by_distance(
-        40_000, min_distance_m=2, max_distance_m=50, rng=np.random.default_rng(0)
-    )
+    position_m = place_by_distance(40_000, min_distance_m=2, max_distance_m=50, rng=np.random.default_rng(0))
     distance_m = ground_distance_m(position_m)
     assert distance_m.mean() == pytest.approx(26.0, abs=0.3)
     assert np.mean(distance_m < 14) == pytest.approx(0.25, abs=0.01)

@@ -51,8 +51,8 @@ def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:
     for marker, members, label in groups:
         chosen = order[members[order]]
         points = axis.scatter(
-            *cell.position_m[chosen].T, c=snr_db[chosen], s=size, marker=marker, cmap="viridis",
-            vmin=limits[0], vmax=limits[1], edgecolors="black", linewidths=0.3 if size > 10 else 0.0, label=label,
+            *cell.position_m[chosen].T, c=snr_db[chosen], s=size, marker=marker, label=label, cmap="viridis",
+            vmin=limits[0], vmax=limits[1], edgecolors="black", linewidths=0.3 if size > 10 else 0.0,
         )  # fmt: skip
     axis.scatter(0, 0, marker="^", s=110, color="black", label="base station", zorder=0)
     axis.set_aspect("equal")

@@ -96,8 +96,8 @@ def _load_csv(path: Path) -> FloatArray:
             first = [text.strip() for text in next(reader, [])]
             if first in _LONG_HEADERS:
                 return _long_to_dense(_to_array(reader, path), path)
-            rows = reader if any(_is_word(text) for text in first) else itertools.chain([first], reader)
-            values = _to_array(rows, path)
+            has_header = any(_is_word(text) for text in first)
+            values = _to_array(reader if has_header or not first else itertools.chain([first], reader), path)
     except OSError as error:
         raise ProblemError(
             f"Cannot read the gains file {path}: {error.strerror or error}. Check the path."
@@ -148,8 +148,9 @@ def _long_to_dense(table: FloatArray, path: Path) -> FloatArray:
 
 
 def _check_shape(values: NDArray[Any], path: Path, *, num_devices: int, num_blocks: int) -> None:
-    expected = {1: (num_devices,), 2: (num_devices, num_blocks), 3: (len(values), num_devices, num_blocks)}
-    if values.size == 0 or values.shape != expected.get(values.ndim):
+    expected = {1: (num_devices,), 2: (num_devices, num_blocks), 3: (num_devices, num_blocks)}
+    own_shape = values.shape[1:] if values.ndim == 3 else values.shape
+    if values.size == 0 or own_shape != expected.get(values.ndim):
         raise ProblemError(
             f"The gains file {path} has shape {_shape(values.shape)}, but the cell has {num_devices} devices "
             f"and {num_blocks} blocks. Give {_shape((num_devices,))}, {_shape((num_devices, num_blocks))} or "
