@@ -114,6 +114,15 @@ def test_flat_fading_gives_one_gain_per_device():
     assert cell.draw(0).channel_gain.shape == (30,)
 
 
+def test_only_devices_in_sight_have_a_steady_path():
+    fading = {"kind": "rician", "rician_k_db": 20.0}
+    cell = build(overrides={"num_blocks": 400, "channel": {"fading": fading}}, num_devices=200)
+    power = cell.draw(0).channel_gain / cell.large_scale.gain[:, None]
+    in_sight = cell.large_scale.is_line_of_sight
+    assert power[in_sight].var() == pytest.approx(201 / 101**2, abs=0.005)  # (1 + 2K) / (1 + K)^2, K = 100
+    assert power[~in_sight].var() == pytest.approx(1.0, abs=0.05)
+
+
 def test_antenna_gain_raises_every_gain_alike():
     plain, lifted = build(), build(overrides={"channel": {"antenna_gain_db": 10.0}})
     assert np.allclose(lifted.large_scale.gain, 10 * plain.large_scale.gain)
@@ -156,7 +165,7 @@ def test_the_papers_cell_is_table_iii():
 
 
 def test_the_papers_numbers_stay_put():
-    """Published runs depend on these draws: a change here changes every figure. Printed from this code once."""
+    """Published runs depend on these draws: a change here changes every figure."""
     cell = build("paper", num_devices=3, seed=0)
     draw = cell.draw(0)
     assert cell.fleet.max_power_w.tolist() == [0.2007793516394134, 0.21398365084168303, 0.7080062687793914]

@@ -56,6 +56,14 @@ def test_a_missing_or_broken_file_is_one_line(tmp_path):
         load_cell_config(str(broken))
 
 
+def test_paths_start_at_the_file_that_names_them(tmp_path):
+    toml = tmp_path / "mine.toml"
+    toml.write_text('preset = "paper"\n[fleet]\npath = "fleet.csv"\n')
+    assert load_cell_config(str(toml)).fleet.path == tmp_path / "fleet.csv"
+    from_shell = load_cell_config(str(toml), {"fleet": {"path": "here.csv"}})
+    assert str(from_shell.fleet.path) == "here.csv"
+
+
 def test_overrides_reach_into_tables():
     config = load_cell_config("umi-3.5ghz", {"channel": {"placement": {"radius_m": 99.0}}})
     assert isinstance(config.channel, ThreeGppChannel)

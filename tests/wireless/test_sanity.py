@@ -31,6 +31,7 @@ def warnings_of(overrides, preset="umi-3.5ghz") -> tuple[str, ...]:
             "nearer than 10 m, where TR 38.901 umi begins",
         ),
         ({"channel": {"placement": {"radius_m": 50_000}}}, "farther than 5000 m, where TR 38.901 umi ends"),
+        ({"channel": {"device_height_m": 1.2}}, "defined for devices of 1.5 to 22.5 m, got 1.2 m"),
         ({"channel": {"base_station_height_m": 30}}, "defined for a base station at 10 m, got 30 m"),
     ],
 )
@@ -44,6 +45,12 @@ def test_rural_limits_are_named():
     found = warnings_of({"channel": {"base_station_height_m": 5, "carrier_frequency_hz": 40e9}}, "rma-700mhz")
     assert any("base stations of 10 to 150 m" in warning for warning in found)
     assert any("up to 30 GHz" in warning for warning in found)
+    far = {"channel": {"placement": {"radius_m": 6500, "min_distance_m": 6000}, "line_of_sight": "never"}}
+    assert any(
+        "20 device(s) stand farther than 5000 m" in warning for warning in warnings_of(far, "rma-700mhz")
+    )
+    far["channel"]["line_of_sight"] = "always"
+    assert warnings_of(far, "rma-700mhz") == ()
 
 
 def test_a_gains_file_in_decibels_by_mistake_is_noticed(tmp_path):

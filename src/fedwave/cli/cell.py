@@ -106,7 +106,7 @@ def _print_cell(console: Console, name: str, cell: Cell, budget: LinkBudget) -> 
         facts = (
             f"{cell.num_blocks} blocks of {si(cell.bandwidth_hz, 'Hz')}, noise {noise_dbm:.1f} dBm in each"
         )
-    console.print(f"{cell.num_devices} devices, {facts}; channel {redraw}; seed {cell.seed}\n")
+    console.print(f"{cell.num_devices} devices, {facts}\nchannel {redraw}, seed {cell.seed}\n")
     console.print(_budget_table(cell, budget))
     console.print()
     console.print(_fleet_table(cell))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -97,6 +98,15 @@ class Cell:
 
     def draw(self, round_index: int) -> ChannelDraw:
         """Return the channel of one round. A static cell repeats round 0; a gains file keeps its rounds."""
+        if self.config.redraw == "static" and self.gains_file is None:
+            return self._static_draw
+        return self._draw(round_index)
+
+    @cached_property
+    def _static_draw(self) -> ChannelDraw:
+        return self._draw(0)
+
+    def _draw(self, round_index: int) -> ChannelDraw:
         drawn_round = 0 if self.config.redraw == "static" else round_index
         interference_w = draw_interference_w(
             self.config.interference,
@@ -117,17 +127,24 @@ class Cell:
             return rng.uniform(channel.low, channel.high, self.num_devices)
         assert self.large_scale is not None  # build
         assert not isinstance(channel, FileChannel)
-        return _fade(self.large_scale.gain, channel.fading, num_blocks=self.num_blocks, rng=rng)
+        return _fade(self.large_scale, channel.fading, num_blocks=self.num_blocks, rng=rng)
 
 
-def _fade(gain: FloatArray, fading: FadingConfig, *, num_blocks: int, rng: np.random.Generator) -> FloatArray:
+def _fade(
+    large_scale: LargeScale, fading: FadingConfig, *, num_blocks: int, rng: np.random.Generator
+) -> FloatArray:
     """Return the large-scale gains (n,) times fading: (n, M), or (n,) where blocks do not differ."""
+    gain = large_scale.gain
     if fading.kind == "none":
         return gain.copy()
     shape = (len(gain), num_blocks if fading.per_block else 1)
     if fading.kind == "rayleigh":
         power = rayleigh_power(shape, rng=rng)
     else:
-        power = rician_power(shape, k_factor=db_to_linear(fading.rician_k_db), rng=rng)
+        # Only a device in sight has a steady path; K = 0 is Rayleigh.
+        in_sight = large_scale.is_line_of_sight
+        share_in_sight = np.ones(len(gain)) if in_sight is None else in_sight.astype(np.float64)
+        k_factor = db_to_linear(fading.rician_k_db) * share_in_sight[:, np.newaxis]
+        power = rician_power(shape, k_factor=k_factor, rng=rng)
     power *= gain[:, np.newaxis]
     return power if fading.per_block else power[:, 0]

@@ -72,7 +72,10 @@ Placement = Annotated[DiscPlacement | DistancePlacement | FilePlacement, Field(d
 
 
 class FadingConfig(_Section):
-    """Small-scale fading: a random factor of mean 1 on the power gain."""
+    """Small-scale fading: a random factor of mean 1 on the power gain.
+
+    Where the channel knows the line of sight, "rician" applies to devices in sight, the others are Rayleigh.
+    """
 
     kind: Literal["none", "rayleigh", "rician"] = "none"
     rician_k_db: FiniteFloat = 9.0  # mean K-factor of UMi and UMa line of sight, TR 38.901 Table 7.5-6
@@ -99,7 +102,7 @@ class ThreeGppChannel(_Section):
     kind: Literal["3gpp"] = "3gpp"
     scenario: Literal["umi", "uma", "rma"]
     carrier_frequency_hz: Annotated[float, Field(ge=0.5e9, le=100e9)]  # range of the report's models
-    base_station_height_m: Positive | None = None  # None: the scenario's own
+    base_station_height_m: Annotated[float, Field(ge=5.0, le=150.0)] | None = None  # None: the scenario's own
     device_height_m: Annotated[float, Field(ge=1.0, le=22.5)] = 1.5
     building_height_m: Annotated[float, Field(ge=5.0, le=50.0)] = 5.0  # RMa only
     street_width_m: Annotated[float, Field(ge=5.0, le=50.0)] = 20.0  # RMa only

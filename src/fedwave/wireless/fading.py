@@ -12,7 +12,9 @@ def rayleigh_power(shape: tuple[int, ...], *, rng: np.random.Generator) -> Float
     return rng.standard_exponential(shape)
 
 
-def rician_power(shape: tuple[int, ...], *, k_factor: float, rng: np.random.Generator) -> FloatArray:
+def rician_power(
+    shape: tuple[int, ...], *, k_factor: float | FloatArray, rng: np.random.Generator
+) -> FloatArray:
     """Return |g|^2 for a steady path K times as strong as the scattered rest; mean 1.
 
     The variance is (1 + 2K) / (1 + K)^2: 1 at K = 0 (Rayleigh), towards 0 for a steady channel.

@@ -31,7 +31,8 @@ def load_cell_config(preset_or_path: str, overrides: dict[str, Any] | None = Non
     """Return the checked settings of a preset, or of a TOML file (anything that ends in .toml)."""
     if preset_or_path.endswith(".toml"):
         path = Path(preset_or_path)
-        return resolve_cell_table(merge(_read_toml(path), overrides or {}), base_dir=path.parent)
+        table = _anchor_paths(_read_toml(path), path.parent)  # overrides' own paths start where the user is
+        return resolve_cell_table(merge(table, overrides or {}))
     return resolve_cell_table({"preset": preset_or_path, **(overrides or {})})
 
 

@@ -22,7 +22,8 @@ MIN_DISTANCE_M = 10.0
 class Scenario(Protocol):
     """One column of Table 7.4.1-1: what a distance and a clear or blocked sight cost."""
 
-    max_distance_m: ClassVar[float]
+    max_distance_m: ClassVar[float]  # in sight
+    max_blocked_distance_m: ClassVar[float]
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight."""
@@ -45,6 +46,7 @@ class UrbanMicro:
     base_station_height_m: float = 10.0
     device_height_m: float = 1.5
     max_distance_m: ClassVar[float] = 5_000.0
+    max_blocked_distance_m: ClassVar[float] = 5_000.0
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight, Table 7.4.2-1."""
@@ -84,6 +86,7 @@ class UrbanMacro:
     device_height_m: float = 1.5
     environment_height_m: float | FloatArray = 1.0  # h_E; above 13 m drawn for each device
     max_distance_m: ClassVar[float] = 5_000.0
+    max_blocked_distance_m: ClassVar[float] = 5_000.0
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight, Table 7.4.2-1; better for devices above 13 m."""
@@ -127,7 +130,8 @@ class RuralMacro:
     device_height_m: float = 1.5
     building_height_m: float = 5.0  # h, average
     street_width_m: float = 20.0  # W, average
-    max_distance_m: ClassVar[float] = 10_000.0  # 5 km without sight
+    max_distance_m: ClassVar[float] = 10_000.0
+    max_blocked_distance_m: ClassVar[float] = 5_000.0
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight, Table 7.4.2-1."""

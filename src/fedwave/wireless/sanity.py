@@ -101,6 +101,7 @@ def _range_warnings(config: CellConfig, large_scale: LargeScale | None) -> list[
     channel = config.channel
     if not isinstance(channel, ThreeGppChannel) or large_scale is None:
         return []
+    assert large_scale.is_line_of_sight is not None  # TR 38.901 knows who is in sight
     found = []
     scenario = build_scenario(channel)
     name = f"TR 38.901 {channel.scenario}"
@@ -110,11 +111,14 @@ def _range_warnings(config: CellConfig, large_scale: LargeScale | None) -> list[
             f"{num_near} device(s) stand nearer than {MIN_DISTANCE_M:g} m, where {name} begins; "
             f"they get the path loss at {MIN_DISTANCE_M:g} m. Set placement.min_distance_m."
         )
-    num_far = int(np.sum(large_scale.distance_m > scenario.max_distance_m))
-    if num_far:
+    max_distance_m = np.where(
+        large_scale.is_line_of_sight, scenario.max_distance_m, scenario.max_blocked_distance_m
+    )
+    is_far = large_scale.distance_m > max_distance_m
+    if is_far.any():
         found.append(
-            f"{num_far} device(s) stand farther than {scenario.max_distance_m:g} m, where {name} ends; "
-            "its formula is extrapolated. Is the distance in km, or the cell too large?"
+            f"{is_far.sum()} device(s) stand farther than {max_distance_m[is_far].min():g} m, where {name} ends; "
+            "its formula is extrapolated. Is the cell too large, or are positions in another unit?"
         )
     base_m = channel.base_station_height_m
     usual_m = {"umi": 10.0, "uma": 25.0}.get(channel.scenario)
@@ -122,6 +126,8 @@ def _range_warnings(config: CellConfig, large_scale: LargeScale | None) -> list[
         found.append(f"{name} is defined for a base station at {usual_m:g} m, got {base_m:g} m.")
     if channel.scenario == "rma" and base_m is not None and not 10.0 <= base_m <= 150.0:
         found.append(f"{name} is defined for base stations of 10 to 150 m, got {base_m:g} m.")
+    if channel.scenario != "rma" and channel.device_height_m < 1.5:
+        found.append(f"{name} is defined for devices of 1.5 to 22.5 m, got {channel.device_height_m:g} m.")
     if channel.scenario == "rma" and (channel.carrier_frequency_hz > 30e9 or channel.device_height_m > 10.0):
         found.append(f"{name} is defined up to 30 GHz and for devices up to 10 m high.")
     return found
