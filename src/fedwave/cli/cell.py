@@ -32,7 +32,7 @@ def cell(
         [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."
     ),
     devices: int = typer.Option(100, "--devices", "-n", help="Number of devices."),
-    seed: int = typer.Option(0, help="Seed of places, shadowing, fading and fleet."),
+    seed: int = typer.Option(0, min=0, help="Seed of places, shadowing, fading and fleet."),
     model_bits: float = typer.Option(
         None, help="Size S of an upload in bits. Default: the paper's CNN in float32; 1 in normalised cells."
     ),

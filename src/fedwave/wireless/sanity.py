@@ -117,8 +117,8 @@ def _range_warnings(config: CellConfig, large_scale: LargeScale | None) -> list[
     is_far = large_scale.distance_m > max_distance_m
     if is_far.any():
         found.append(
-            f"{is_far.sum()} device(s) stand farther than {max_distance_m[is_far].min():g} m, where {name} ends; "
-            "its formula is extrapolated. Is the cell too large, or are positions in another unit?"
+            f"{is_far.sum()} device(s) stand farther than {max_distance_m[is_far].min():g} m, where {name} "
+            "ends; its formula is extrapolated. Is the cell too large, or are positions in another unit?"
         )
     base_m = channel.base_station_height_m
     usual_m = {"umi": 10.0, "uma": 25.0}.get(channel.scenario)
