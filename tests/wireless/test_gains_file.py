@@ -62,6 +62,10 @@ def test_decibels_are_converted_when_asked(tmp_path):
     path = save(tmp_path, np.full((5, 3), -90.0))
     assert_allclose(load(path, in_db=True).round_gain(0), 1e-9)
     assert load(path, in_db=True).max_gain == pytest.approx(1e-9)
+    with pytest.raises(
+        ProblemError, match=r"has 1e\+06 dB at index \(0, 0\)\. Gains must lie within 1000 dB"
+    ):
+        load(save(tmp_path, np.full((5, 3), 1e6)), in_db=True)
 
 
 def test_rounds_past_the_end_are_refused_or_start_over(tmp_path, gains):

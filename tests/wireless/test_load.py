@@ -116,6 +116,12 @@ def test_noise_figure_and_density_become_one_number():
         ({"channel": {"scenario": "inf"}}, "cell.channel.scenario must be 'umi', 'uma' or 'rma', got 'inf'"),
         ({"channel": {"placement": {"min_distance_m": 999}}}, "must be below radius_m = 250, got 999"),
         ({"noise_psd_w_per_hz": -174}, "If that is dBm/Hz, use noise_psd_dbm_per_hz."),
+        (
+            {"channel": {"antenna_gain_db": 1e5}},
+            "cell.channel.antenna_gain_db must be less than or equal to 1000",
+        ),
+        ({"fleet": {"max_power_dbm": 1e5}}, "max_power_dbm must lie within 1000 dBm, got 100000"),
+        ({"losses": {"dropout_probability": float("nan")}}, "cell.losses.dropout_probability must be"),
         ({"bandwidth_hz": 0}, "cell.bandwidth_hz must be greater than 0, got 0"),
         ({"bandwidth_hz": float("nan")}, "cell.bandwidth_hz must be a finite number, got nan"),
         ({"losses": {"dropout_probability": 1.5}}, "must be less than or equal to 1, got 1.5"),
@@ -146,7 +152,7 @@ def test_a_table_without_preset_must_be_complete():
         ({"interference": {"kind": "drawn", "power_w": -90}}, r"interference\.power_w must be >= 0, got -90"),
         (
             {"interference": {"kind": "noise-rise", "rise_db": -3}},
-            r"interference\.rise_db must be >= 0, got -3",
+            r"interference\.rise_db must lie in 0 to 1000, got -3",
         ),
         ({"interference": {"kind": "listed", "power_w": [0.1]}}, r"lists 1 blocks, but num_blocks is 20"),
     ],

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedwave.units import dbm_to_watt
-from fedwave.wireless.distribution import Distribution, FiniteFloat
+from fedwave.wireless.distribution import Distribution, bounds
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Decibel = Annotated[float, Field(ge=-1000.0, le=1000.0)]  # beyond it the linear value leaves the float range
 
 
 class _Section(BaseModel):
@@ -78,7 +79,7 @@ class FadingConfig(_Section):
     """
 
     kind: Literal["none", "rayleigh", "rician"] = "none"
-    rician_k_db: FiniteFloat = 9.0  # mean K-factor of UMi and UMa line of sight, TR 38.901 Table 7.5-6
+    rician_k_db: Decibel = 9.0  # mean K-factor of UMi and UMa line of sight, TR 38.901 Table 7.5-6
     per_block: bool = True  # False: all blocks of a device fade together
 
 
@@ -108,7 +109,7 @@ class ThreeGppChannel(_Section):
     street_width_m: Annotated[float, Field(ge=5.0, le=50.0)] = 20.0  # RMa only
     line_of_sight: Literal["random", "always", "never"] = "random"
     shadowing: bool = True
-    antenna_gain_db: FiniteFloat = 0.0  # both ends together
+    antenna_gain_db: Decibel = 0.0  # both ends together
     placement: Placement
     fading: FadingConfig = FadingConfig()
 
@@ -117,11 +118,11 @@ class LogDistanceChannel(_Section):
     """Path loss growing with the logarithm of the distance: loss + 10 exponent log10(d / reference)."""
 
     kind: Literal["log-distance"] = "log-distance"
-    reference_loss_db: FiniteFloat
+    reference_loss_db: Decibel
     reference_distance_m: Positive = 1.0
     exponent: Positive
     shadowing_std_db: NonNegative = 0.0
-    antenna_gain_db: FiniteFloat = 0.0
+    antenna_gain_db: Decibel = 0.0
     placement: Placement
     fading: FadingConfig = FadingConfig()
 
@@ -201,13 +202,17 @@ class FleetConfig(_Section):
     def _one_power(self) -> FleetConfig:
         if self.max_power_w is not None and self.max_power_dbm is not None:
             raise ValueError("max_power_w and max_power_dbm are both given. Keep one of them")
+        if self.max_power_dbm is not None and max(map(abs, bounds(self.max_power_dbm))) > 1000.0:
+            raise ValueError(
+                f"max_power_dbm must lie within 1000 dBm, got {self.max_power_dbm}. Phones send 23"
+            )
         return self
 
 
 class LossConfig(_Section):
     """What can keep an upload from arriving. By default nothing does, as in the paper."""
 
-    outage_snr_db: FiniteFloat | None = None  # below this SNR the upload cannot be decoded
+    outage_snr_db: Decibel | None = None  # below this SNR the upload cannot be decoded
     packet_error_waterfall: Positive | None = None  # m of Chen et al.: error 1 - exp(-m / SNR)
     dropout_probability: Probability = 0.0  # a device leaves between its report and its upload
     deadline_s: Positive | None = None  # uploads that finish later are discarded
@@ -221,8 +226,8 @@ class CellConfig(_Section):
     num_blocks: Annotated[int, Field(ge=1)]
     bandwidth_hz: Positive
     noise_psd_w_per_hz: Positive | None = None
-    noise_psd_dbm_per_hz: FiniteFloat | None = None
-    noise_figure_db: FiniteFloat = 0.0
+    noise_psd_dbm_per_hz: Decibel | None = None
+    noise_figure_db: Decibel = 0.0
     redraw: Literal["static", "each-round"] = "static"
     channel: Channel
     fleet: FleetConfig

@@ -179,6 +179,12 @@ def _check_values(values: NDArray[Any], path: Path, *, in_db: bool) -> float:
                 f"The gains file {path} has a negative gain, {float(part[where]):g} at index "
                 f"{_shape(before + where)}. Gains are power ratios; if these are dB, set channel.in_db."
             )
+        if in_db and (np.abs(part) > 1000).any():
+            where = _first(np.abs(part) > 1000)
+            raise ProblemError(
+                f"The gains file {path} has {float(part[where]):g} dB at index {_shape(before + where)}. "
+                "Gains must lie within 1000 dB; write -1000 for a device without a channel."
+            )
         largest = max(largest, float(part.max()))
     return float(10.0 ** (largest / 10.0)) if in_db else largest
 

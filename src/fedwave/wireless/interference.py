@@ -43,8 +43,10 @@ def check_interference(config: Interference, *, num_blocks: int) -> None:
             f"interference.power_w must be >= 0, got {bounds(config.power_w)[0]:g}. "
             "It is a power in watts; convert dBm with 1e-3 * 10^(x/10)."
         )
-    if isinstance(config, NoiseRise) and bounds(config.rise_db)[0] < 0.0:
-        raise ProblemError(
-            f"interference.rise_db must be >= 0, got {bounds(config.rise_db)[0]:g}. "
-            "Interference can only raise the noise; use 0 for none."
-        )
+    if isinstance(config, NoiseRise):
+        low_db, high_db = bounds(config.rise_db)
+        if low_db < 0.0 or high_db > 1000.0:
+            raise ProblemError(
+                f"interference.rise_db must lie in 0 to 1000, got {low_db:g} to {high_db:g}. "
+                "Interference can only raise the noise; use 0 for none."
+            )
