@@ -63,6 +63,13 @@ def test_breakpoints_are_where_the_report_puts_them():
         #     = 116.435497 + 38.633389 (log d3 - 3)
         (RMA, 1000, False, 116.445),  # log d3 - 3 = 0.000244
         (RMA, 2000, False, 128.068),  # log d3 - 3 = 0.301091
+        # Devices 10 m high, blocked. UMi: d3 = 200, log 2.301030: 33.98865 + 81.22636 - 0.3 * 8.5
+        (UrbanMicro(carrier_frequency_hz=3.5e9, device_height_m=10), 200, False, 112.665),
+        # UMa: d3 = sqrt(500^2 + 15^2) = 500.2249, log 2.699165: 13.54 + 105.48338 + 6.02060 - 0.6 * 8.5
+        (UrbanMacro(carrier_frequency_hz=2e9, device_height_m=10), 500, False, 119.944),
+        # RMa: the last bracket is 3.2 * log10(117.5)^2 - 4.97 = 8.742182 in place of -0.000919;
+        # d3 = sqrt(1000^2 + 25^2), log d3 - 3 = 0.000136: 116.435497 - 0.000919 - 8.742182 + 0.005242
+        (RuralMacro(carrier_frequency_hz=0.7e9, device_height_m=10), 1000, False, 107.698),
     ],
 )
 def test_path_loss_agrees_with_hand_arithmetic(scenario, distance_m, los, hand_db):
