@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fedwave.errors import ConfigError
 from fedwave.plots.cell import plot_cell
-from fedwave.wireless.cell import Cell
+from fedwave.wireless.cell import Cell, ChannelDraw
 from fedwave.wireless.link_budget import link_budget
 from fedwave.wireless.load import load_cell_config
 
@@ -19,6 +20,14 @@ def test_a_picture_is_written(preset, num_devices, tmp_path):
     path = tmp_path / "cell.png"
     plot_cell(cell, link_budget(cell, cell.draw(0), model_bits=1e6), path, title=preset)
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_cell_in_which_nobody_is_heard_has_a_picture_too(tmp_path):
+    cell = Cell.build(load_cell_config("umi-3.5ghz"), num_devices=5, seed=0)
+    silence = ChannelDraw(channel_gain=np.zeros(5), interference_w=np.zeros(20))
+    path = tmp_path / "cell.png"
+    plot_cell(cell, link_budget(cell, silence, model_bits=1e6), path, title="silence")
+    assert path.exists()
 
 
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path):

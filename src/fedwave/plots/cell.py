@@ -113,9 +113,11 @@ def _histogram(axis: Any, values: FloatArray) -> None:
 
 
 def _mark(axis: Any, marks: dict[str, float], unit: str, show: Any = float) -> None:
+    marks = {who: value for who, value in marks.items() if np.isfinite(value)}
+    if not marks:  # nobody is heard
+        return
     for who, value in marks.items():
-        if np.isfinite(value):
-            axis.axvline(value, color=_MARKS[who], linewidth=1.6, label=f"{who} {show(value):.3g}{unit}")
+        axis.axvline(value, color=_MARKS[who], linewidth=1.6, label=f"{who} {show(value):.3g}{unit}")
     axis.set_ylim(top=1.18 * axis.get_ylim()[1])  # room for the legend above the bars
     axis.legend(
         fontsize="small", loc="upper center", ncols=3, framealpha=1.0, columnspacing=1.0, handlelength=1.2
