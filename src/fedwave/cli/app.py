@@ -7,6 +7,7 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.presets import presets
@@ -41,6 +42,9 @@ def _root(
     ),
 ) -> None:
     """Federated meta-learning over wireless networks."""
+
+
+app.command(name="cell")(cell)
 
 
 def main() -> None:

@@ -26,16 +26,17 @@ class ProgressBar:
         self._accuracy: float | None = None
 
     def __enter__(self) -> ProgressBar:
-        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._progress.live.is_started:
+            self._progress.stop()
 
     def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
         """Show the bar where the run begins."""
         del folder
         self._accuracy = None
+        self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
             experiment.name, total=experiment.num_rounds, completed=next_round, figures=""
         )
