@@ -1,0 +1,217 @@
+"""SP2 to a certified optimum: branch and bound over the common SNR, that is, over the upload delay.
+
+Let V(x) be the value of the best matching at SNR x, and e(x) = x / ln(1 + x). We maximise
+F(x) = V(x) - eta_2 s / ln(1 + x). On a node x in (low, high] let G(e) be the value of the best matching among the
+pairs that can reach ``smallest_cap``, a set that holds every pair feasible anywhere in the node. So V(x) <= G(e(x)).
+G is a maximum of straight lines U - A e, hence convex, and lies below the chord through its two ends. Chord minus
+delay cost has a closed-form maximum (Lemma 6 with the chord's slope for b1): the node's upper bound. Each matching
+met on the way, with its closed-form SNR, is a lower bound. Splits fall on the caps of devices that the relaxed
+matching overstrains, so after finitely many steps each node is either out-bid or solved exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.allocation.assignment import Matching, best_matching
+from fedwave.allocation.candidates import PairTable, candidate_pairs
+from fedwave.allocation.limits import snr_floor
+from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Status
+from fedwave.units import BoolArray
+
+_ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UploadPlan:
+    """A solution of (SP2): a matching of candidate pairs and the SNR they share."""
+
+    table: PairTable
+    matching: Matching | None  # None: nobody uploads
+    snr: float
+    value: float
+    upper_bound: float
+    status: Status
+    num_matchings: int
+    trace: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Node:
+    low: float
+    high: float
+    smallest_cap: float
+    at_low: Matching
+    at_high: Matching
+    upper_bound: float
+    best_snr: float  # where the bound is attained
+
+
+class BranchAndBound:
+    """The search itself; ``run`` returns the plan. One instance solves one table once."""
+
+    def __init__(self, problem: AllocationProblem, table: PairTable) -> None:
+        self._table = table
+        self._delay_weight = problem.delay_weight
+        self._nat_time_s = problem.nat_time_s
+        self._floor = snr_floor(problem)
+        self._matching: Matching | None = None  # incumbent
+        self._snr = 0.0
+        self._value = 0.0  # nobody uploads: worth 0
+        self._num_matchings = 0
+        self._trace: list[float] = []
+
+    def run(self, *, relative_gap: float, compute_cost: float, max_matchings: int) -> UploadPlan:
+        """Return the best plan found and a proven bound, for a gap relative to both (SP2) and (P)."""
+        root = self._root()
+        if root is None:
+            return self._plan(0.0, Status.OPTIMAL)
+        counter = itertools.count()  # breaks ties in the heap
+        heap = [(-root.upper_bound, next(counter), root)]
+        magnitude = abs(self._value) + root.at_low.contribution
+        rounding = _ROUNDING * magnitude
+        upper_bound = root.upper_bound
+        while heap:
+            upper_bound = -heap[0][0]
+            scale = min(abs(self._value), abs(self._value - compute_cost))
+            if upper_bound <= self._value + max(rounding, relative_gap * scale):
+                break
+            if self._num_matchings >= max_matchings:
+                return self._plan(upper_bound + rounding, Status.LIMIT)
+            node = heapq.heappop(heap)[2]
+            for child in self._split(node):
+                if child.upper_bound > self._value:
+                    heapq.heappush(heap, (-child.upper_bound, next(counter), child))
+        else:
+            upper_bound = self._value
+        is_exact = upper_bound <= self._value + rounding
+        return self._plan(upper_bound + rounding, Status.OPTIMAL if is_exact else Status.GAP_REACHED)
+
+    def _root(self) -> _Node | None:
+        """Return the whole range of useful SNRs, or None if nobody can upload with profit."""
+        caps = self._table.snr_cap
+        highest = float(caps.max(initial=0.0))
+        if highest <= 0.0:
+            return None
+        low = max(self._floor, float(np.nextafter(0.0, 1.0)))
+        if self._delay_weight > 0.0:
+            # A delay that costs more than all contributions together is worse than nobody uploading.
+            most = np.sort(self._table.contribution.max(axis=0))[-caps.shape[0] :].sum()
+            nats = self._delay_weight * self._nat_time_s / most
+            low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
+        if low > highest:
+            return None
+        at_low = self._match(low, low)
+        if at_low.row.size == 0:
+            return None
+        return self._node(low, highest, low, at_low, self._match(highest, low))
+
+    def _match(self, snr: float, smallest_cap: float) -> Matching:
+        self._num_matchings += 1
+        found = best_matching(self._table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
+        self._offer(found)
+        return found
+
+    def _offer(self, matching: Matching) -> None:
+        """Keep the matching, at its own best SNR, if it beats the incumbent: Theorem 4."""
+        if matching.row.size == 0:
+            return
+        snr = best_common_snr(
+            matching.unit_cost,
+            delay_weight=self._delay_weight,
+            nat_time_s=self._nat_time_s,
+            smallest=self._floor,
+            largest=matching.snr_cap,
+        )
+        value = matching.value(energy_factor(snr)) - self._delay_cost(snr)
+        if value > self._value:
+            self._matching, self._snr, self._value = matching, snr, value
+            self._trace.append(value)
+
+    def _delay_cost(self, snr: float) -> float:
+        return self._delay_weight * self._nat_time_s * delay_factor(snr) if self._delay_weight else 0.0
+
+    def _node(self, low: float, high: float, cap: float, at_low: Matching, at_high: Matching) -> _Node:
+        """Return the node with its upper bound: the best point of the chord over (low, high]."""
+        factor_low, factor_high = energy_factor(low), energy_factor(high)
+        value_low, value_high = at_low.value(factor_low), at_high.value(factor_high)
+        width = factor_high - factor_low
+        slope = max(value_low - value_high, 0.0) / width if width > 0.0 else at_low.unit_cost
+        snr = best_common_snr(
+            slope,
+            delay_weight=self._delay_weight,
+            nat_time_s=self._nat_time_s,
+            smallest=low,
+            largest=high,
+        )
+        bound = value_low - slope * (energy_factor(snr) - factor_low) - self._delay_cost(snr)
+        return _Node(
+            low=low,
+            high=high,
+            smallest_cap=cap,
+            at_low=at_low,
+            at_high=at_high,
+            upper_bound=bound,
+            best_snr=snr,
+        )
+
+    def _split(self, node: _Node) -> list[_Node]:
+        """Return the two halves of a node; the right one drops all pairs that cannot follow."""
+        cut, at_cut = self._cut(node)
+        if at_cut is None:
+            at_cut = self._match(cut, node.smallest_cap)
+        left = self._node(node.low, cut, node.smallest_cap, node.at_low, at_cut)
+        if cut >= node.high:
+            return [left]
+        cap = float(np.nextafter(cut, math.inf))
+        right_low = at_cut if at_cut.snr_cap >= cap else self._match(cut, cap)
+        right_high = node.at_high if node.at_high.snr_cap >= cap else self._match(node.high, cap)
+        return [left, self._node(cut, node.high, cap, right_low, right_high)]
+
+    def _cut(self, node: _Node) -> tuple[float, Matching | None]:
+        """Return where to split, and the matching there if it is known already."""
+        snr = node.best_snr
+        if snr >= node.high:
+            at_best: Matching = node.at_high
+        elif snr <= node.low:
+            at_best = node.at_low
+        else:
+            at_best = self._match(snr, node.smallest_cap)
+        overstrained = np.sort(at_best.caps[at_best.caps < snr])
+        if overstrained.size:
+            cut = float(overstrained[overstrained.size // 2])
+            return (cut, None) if cut > node.low else (snr, at_best)
+        return snr, at_best
+
+    def _plan(self, upper_bound: float, status: Status) -> UploadPlan:
+        return UploadPlan(
+            table=self._table,
+            matching=self._matching,
+            snr=self._snr,
+            value=self._value,
+            upper_bound=max(upper_bound, self._value),
+            status=status,
+            num_matchings=self._num_matchings,
+            trace=tuple(self._trace),
+        )
+
+
+def solve_upload(
+    problem: AllocationProblem,
+    *,
+    relative_gap: float = 1e-6,
+    compute_cost: float = 0.0,
+    max_matchings: int = 100_000,
+    may_upload: BoolArray | None = None,
+) -> UploadPlan:
+    """Return a plan for (SP2) that is proven optimal within ``relative_gap``."""
+    table = candidate_pairs(problem, may_upload=may_upload)
+    search = BranchAndBound(problem, table)
+    return search.run(relative_gap=relative_gap, compute_cost=compute_cost, max_matchings=max_matchings)
