@@ -42,7 +42,7 @@ def assign_blocks(weight: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float) -> Matching:
-    """Return the best matching of the pairs with snr_cap >= smallest_cap at the given energy factor, Theorem 3.
+    """Return the best matching of the pairs with snr_cap >= smallest_cap at an energy factor, Theorem 3.
 
     A block only ever needs one of its M best devices, so wide tables are first cut to those.
     """

@@ -1,4 +1,4 @@
-"""The (device, block) pairs that an optimum may need, at any delay: usually a few hundred of a million devices."""
+"""The (device, block) pairs that an optimum may need, whatever its delay: few, even of a million devices."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from fedwave.units import BoolArray, FloatArray, IntArray
 class PairTable:
     """Candidate pairs as arrays of shape (M, K): row m lists K devices for block m.
 
-    The value of a pair at a common SNR x is contribution - unit_cost * energy_factor(x), Theorem 3, provided
-    that x <= snr_cap. ``device`` and ``contribution`` have one row if all blocks share their candidates.
+    The value of a pair at a common SNR x is contribution - unit_cost * energy_factor(x), Theorem 3,
+    provided that x <= snr_cap. ``device`` and ``contribution`` have one row if all blocks share their
+    candidates.
     """
 
     device: IntArray  # (1, K) or (M, K)
@@ -29,7 +30,7 @@ class PairTable:
     @property
     def is_shared(self) -> bool:
         """Return whether column k is the same device in every row."""
-        return self.device.shape[0] == 1
+        return len(self.device) == 1
 
     def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
         """Return the device of each (row, column)."""
@@ -43,8 +44,9 @@ class PairTable:
 def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None = None) -> PairTable:
     """Return the pairs left after exact pruning; some optimum of (SP2) uses only these, whatever its delay.
 
-    Left out are devices that cost more than they bring even at the slowest rate, and, on each block, devices
-    with M others at least as good in u, h, h p_max and (with limits that differ) h E_max: see dominance.py.
+    Left out are devices that cost more than they bring even at the slowest rate, and, on each block,
+    devices with M others at least as good in u, h, h p_max and (with limits that differ) h E_max: see
+    dominance.py.
     """
     num_blocks = problem.num_blocks
     if not problem.is_frequency_selective:
@@ -67,7 +69,7 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
 
 
 def all_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None = None) -> PairTable:
-    """Return the table of every device on every block, unpruned, as Alg. 2 is printed. Takes O(n M) memory."""
+    """Return every device on every block, unpruned, as Alg. 2 is printed. Takes O(n M) memory."""
     device = np.arange(problem.num_devices) if may_upload is None else np.flatnonzero(may_upload)
     return _table(problem, device[None, :])
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.units import FloatArray
+from fedwave.wireless.link import compute_delay_s, compute_energy_j
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,8 +23,8 @@ class CpuPlan:
 def solve_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     """Return the frequencies that solve (SP1), Lemma 4 and Theorem 2, without their loop over stragglers.
 
-    All devices finish together, at T = max{(eta_1 sum iota w^3 / eta_2)^(1/3), max w / nu_max}, w = tau c D:
-    whoever finishes early could save energy by slowing down. O(n).
+    All devices finish together, at T = max{(eta_1 sum iota w^3 / eta_2)^(1/3), max w / nu_max}, w = tau c
+    D: whoever finishes early could save energy by slowing down. O(n).
     """
     workload = problem.workload_cycles
     impossible = _first_impossible(problem)
@@ -32,7 +33,7 @@ def solve_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     largest = float(workload.max()) if workload.size else 0.0
     if largest == 0.0:
         return CpuPlan(cpu_frequency_hz=np.zeros(problem.num_devices))
-    # The cap is min over i of c_j D_j nu_i_max / (c_i D_i): the paper prints nu_j_max, see docs/deviations.md.
+    # The cap is min over i of c_j D_j nu_i_max / (c_i D_i); Eq. (36) prints nu_j_max, see docs/deviations.md.
     fastest_s = _fastest_finish_s(problem)
     finish_s = max(fastest_s, min(_unhurried_finish_s(problem, largest), _compute_deadline_s(problem)))
     return CpuPlan(cpu_frequency_hz=np.minimum(workload / finish_s, problem.max_frequency_hz))
@@ -57,6 +58,20 @@ def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     return CpuPlan(cpu_frequency_hz=np.where(problem.workload_cycles > 0, frequency, 0.0))
 
 
+def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> float:
+    """Return g1 of (SP1): eta_1 times the energy of computing plus eta_2 times its delay."""
+    cost = 0.0
+    if problem.energy_weight:
+        energy = compute_energy_j(
+            cpu_frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
+        )
+        cost += problem.energy_weight * float(energy.sum())
+    if problem.delay_weight:
+        delay = compute_delay_s(cpu_frequency_hz, workload_cycles=problem.workload_cycles)
+        cost += problem.delay_weight * float(delay.max(initial=0.0))
+    return cost
+
+
 def full_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     """Return every device's maximum frequency (0 for a device without work)."""
     frequency = np.where(problem.workload_cycles > 0, problem.max_frequency_hz, 0.0)
@@ -77,7 +92,7 @@ def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generat
 
 
 def _unhurried_finish_s(problem: AllocationProblem, largest: float) -> float:
-    """Return the stationary point (eta_1 sum iota w^3 / eta_2)^(1/3), scaled by the largest w against overflow."""
+    """Return (eta_1 sum iota w^3 / eta_2)^(1/3), scaled by the largest w so that nothing overflows."""
     relative = problem.workload_cycles / largest
     price = problem.energy_weight * float(np.dot(problem.capacitance, relative**3))
     if price == 0.0:

@@ -1,9 +1,9 @@
 """Which devices can be left out because enough others are at least as good in every respect.
 
-If M others are at least as good as device i on a block, i is never needed there: at most M - 1 other blocks are
-taken, so one of those M is free and can stand in for i at no loss. Ties are broken by index, so that
-equal devices do not strike each other out. The exchange argument may be applied one device at a time, each
-time moving up in a finite order, so *any* set of such devices may be removed together.
+If M others are at least as good as device i on a block, i is never needed there: at most M - 1 other
+blocks are taken, so one of those M is free and can stand in for i at no loss. Ties are broken by index,
+so that equal devices do not strike each other out. The exchange argument may be applied one device at a
+time, each time moving up in a finite order, so *any* set of such devices may be removed together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GRID = 5  # steps of the corner grid along each criterion
 
 
 def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
-    """Return sorted row indices: all rows with fewer than ``depth`` others at least as good in every criterion.
+    """Return the rows with fewer than ``depth`` others at least as good in every criterion, sorted.
 
     Larger is better; ``criteria`` are arrays of equal length (n,). Exactly these rows are returned, unless
     there are so many that finding them takes ``_MAX_COMPARISONS``: then others stay, too, which costs time
@@ -39,8 +39,8 @@ def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
 def _cut_below_corners(criteria: tuple[FloatArray, ...], alive: IntArray, depth: int) -> IntArray:
     """Return the rows left after removing those below a point that ``depth`` rows reach in every criterion.
 
-    The points lie on a grid of trade-offs between the criteria. "Below" is strict in one criterion, so equal
-    rows stay here.
+    The points lie on a grid of trade-offs between the criteria. "Below" is strict in one criterion, so
+    equal rows stay here.
     """
     values = [criterion[alive] for criterion in criteria]
     for shares in sorted(_simplex(len(criteria)), key=max):
@@ -93,21 +93,22 @@ def _simplex(num_criteria: int) -> list[tuple[float, ...]]:
 def _ranks(criteria: tuple[FloatArray, ...]) -> IntArray:
     """Return each criterion as distinct ranks, (k, n), the best first; ties go by the others, then by index.
 
-    A row at least as good in every criterion comes first in each of these orders, so no dominance is lost, and
-    of equal rows the earlier one dominates.
+    A row at least as good in every criterion comes first in each of these orders, so no dominance is
+    lost, and of equal rows the earlier one dominates.
     """
-    ranks = np.empty((len(criteria), criteria[0].size), dtype=np.int32)
+    ranks = np.empty((len(criteria), criteria[0].size), dtype=np.int64)
     for k in range(len(criteria)):
         keys = [-criterion for criterion in (*criteria[k + 1 :], *criteria[:k])] + [-criteria[k]]
-        ranks[k, np.lexsort(keys)] = np.arange(criteria[0].size, dtype=np.int32)
+        ranks[k, np.lexsort(keys)] = np.arange(criteria[0].size, dtype=np.int64)
     return ranks
 
 
 def _has_few_better(ranks: IntArray, depth: int) -> BoolArray:
     """Return which rows have fewer than ``depth`` rows before them in every rank.
 
-    Rows are visited by the sum of their ranks, so those better than a row come before it. Comparing with the
-    rows kept so far is enough: whoever is better than a removed row is better than all that row was better than.
+    Rows are visited by the sum of their ranks, so those better than a row come before it. Comparing with
+    the rows kept so far is enough: whoever is better than a removed row is better than all that row was
+    better than.
     """
     order = np.argsort(ranks.sum(axis=0, dtype=np.int64), kind="stable")
     ranks = ranks[:, order]

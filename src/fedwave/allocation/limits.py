@@ -28,14 +28,15 @@ def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray)
     gain = problem.gain_of(device, block)
     noise = np.broadcast_to(problem.block_noise_w[block], gain.shape)
     with np.errstate(over="ignore"):  # a vanishing gain takes infinite power
-        return np.divide(noise, gain, out=np.full(gain.shape, np.inf), where=gain > 0)
+        return np.asarray(np.divide(noise, gain, out=np.full(gain.shape, np.inf), where=gain > 0))
 
 
 def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
     """Return the largest SNR each pair may use under power, energy and deadline; 0 if it can never upload.
 
-    A pair that meets a limit at full power by the definitions, Eq. (25)-(29), counts as meeting it, so rounding
-    in the inverse formulas excludes nobody who is exactly at the limit. ``device`` and ``block`` broadcast.
+    A pair that meets a limit at full power by the definitions, Eq. (25)-(29), counts as meeting it, so
+    rounding in the inverse formulas excludes nobody who is exactly at the limit. ``device`` and ``block``
+    broadcast.
     """
     device, block = np.broadcast_arrays(device, block)
     gain, power = problem.gain_of(device, block), problem.max_power_w[device]
@@ -52,7 +53,9 @@ def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> Fl
     )
     sends = rate > 0
     with np.errstate(over="ignore"):
-        full_delay = np.where(sends, upload_delay_s(np.where(sends, rate, 1.0), model_bits=problem.model_bits), np.inf)
+        full_delay = np.where(
+            sends, upload_delay_s(np.where(sends, rate, 1.0), model_bits=problem.model_bits), np.inf
+        )
         full_energy = upload_energy_j(np.where(sends, power, 1.0), full_delay)
     is_frugal = full_energy <= problem.energy_limit_of(device)
     if problem.max_energy_j is not None:

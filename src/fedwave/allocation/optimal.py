@@ -1,12 +1,13 @@
 """SP2 to a certified optimum: branch and bound over the common SNR, that is, over the upload delay.
 
-Let V(x) be the value of the best matching at SNR x, and e(x) = x / ln(1 + x). We maximise
-F(x) = V(x) - eta_2 s / ln(1 + x). On a node x in (low, high] let G(e) be the value of the best matching among the
-pairs that can reach ``smallest_cap``, a set that holds every pair feasible anywhere in the node. So V(x) <= G(e(x)).
-G is a maximum of straight lines U - A e, hence convex, and lies below the chord through its two ends. Chord minus
-delay cost has a closed-form maximum (Lemma 6 with the chord's slope for b1): the node's upper bound. Each matching
-met on the way, with its closed-form SNR, is a lower bound. Splits fall on the caps of devices that the relaxed
-matching overstrains, so after finitely many steps each node is either out-bid or solved exactly.
+Let V(x) be the value of the best matching at SNR x, and e(x) = x / ln(1 + x). We maximise F(x) = V(x) -
+eta_2 s / ln(1 + x). On a node x in (low, high] let G(e) be the value of the best matching among the pairs
+that can reach ``smallest_cap``, a set that holds every pair feasible anywhere in the node. So V(x) <=
+G(e(x)). G is a maximum of straight lines U - A e, hence convex, and lies below the chord through its two
+ends. Chord minus delay cost has a closed-form maximum (Lemma 6 with the chord's slope for b1): the node's
+upper bound. Each matching met on the way, with its closed-form SNR, is a lower bound. Splits fall on the
+caps of devices that the relaxed matching overstrains, so after finitely many steps each node is either
+out-bid or solved exactly.
 """
 
 from __future__ import annotations
@@ -20,27 +21,16 @@ import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.candidates import PairTable, candidate_pairs
+from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.limits import snr_floor
 from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Status
+from fedwave.allocation.solution import Allocation, Status
+from fedwave.allocation.upload_plan import UploadPlan, finish, value_at_best_snr
+from fedwave.errors import ProblemError
 from fedwave.units import BoolArray
 
 _ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class UploadPlan:
-    """A solution of (SP2): a matching of candidate pairs and the SNR they share."""
-
-    table: PairTable
-    matching: Matching | None  # None: nobody uploads
-    snr: float
-    value: float
-    upper_bound: float
-    status: Status
-    num_matchings: int
-    trace: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,8 +65,7 @@ class BranchAndBound:
             return self._plan(0.0, Status.OPTIMAL)
         counter = itertools.count()  # breaks ties in the heap
         heap = [(-root.upper_bound, next(counter), root)]
-        magnitude = abs(self._value) + root.at_low.contribution
-        rounding = _ROUNDING * magnitude
+        rounding = _ROUNDING * root.at_low.contribution
         upper_bound = root.upper_bound
         while heap:
             upper_bound = -heap[0][0]
@@ -123,14 +112,9 @@ class BranchAndBound:
         """Keep the matching, at its own best SNR, if it beats the incumbent: Theorem 4."""
         if matching.row.size == 0:
             return
-        snr = best_common_snr(
-            matching.unit_cost,
-            delay_weight=self._delay_weight,
-            nat_time_s=self._nat_time_s,
-            smallest=self._floor,
-            largest=matching.snr_cap,
+        snr, value = value_at_best_snr(
+            matching, delay_weight=self._delay_weight, nat_time_s=self._nat_time_s, snr_floor=self._floor
         )
-        value = matching.value(energy_factor(snr)) - self._delay_cost(snr)
         if value > self._value:
             self._matching, self._snr, self._value = matching, snr, value
             self._trace.append(value)
@@ -163,7 +147,11 @@ class BranchAndBound:
         )
 
     def _split(self, node: _Node) -> list[_Node]:
-        """Return the two halves of a node; the right one drops all pairs that cannot follow."""
+        """Return the two halves of a node; the right one drops all pairs that cannot follow.
+
+        A matching of more pairs bounds one of fewer, so the right half is matched anew only while the bound
+        from its parent's matchings does not already rule it out.
+        """
         cut, at_cut = self._cut(node)
         if at_cut is None:
             at_cut = self._match(cut, node.smallest_cap)
@@ -171,24 +159,31 @@ class BranchAndBound:
         if cut >= node.high:
             return [left]
         cap = float(np.nextafter(cut, math.inf))
-        right_low = at_cut if at_cut.snr_cap >= cap else self._match(cut, cap)
-        right_high = node.at_high if node.at_high.snr_cap >= cap else self._match(node.high, cap)
-        return [left, self._node(cut, node.high, cap, right_low, right_high)]
+        right = self._node(cut, node.high, cap, at_cut, node.at_high)
+        if right.upper_bound > self._value and right.at_low.snr_cap < cap:
+            right = self._node(cut, node.high, cap, self._match(cut, cap), right.at_high)
+        if right.upper_bound > self._value and right.at_high.snr_cap < cap:
+            right = self._node(cut, node.high, cap, right.at_low, self._match(node.high, cap))
+        return [left, right]
 
     def _cut(self, node: _Node) -> tuple[float, Matching | None]:
-        """Return where to split, and the matching there if it is known already."""
+        """Return where to split, and the matching there if it is known already.
+
+        If the matching at the best point overstrains devices, we split below that point: at the cap of
+        the only one, or half-way (geometrically) to the weakest.
+        """
         snr = node.best_snr
         if snr >= node.high:
-            at_best: Matching = node.at_high
+            at_best = node.at_high
         elif snr <= node.low:
             at_best = node.at_low
         else:
             at_best = self._match(snr, node.smallest_cap)
-        overstrained = np.sort(at_best.caps[at_best.caps < snr])
-        if overstrained.size:
-            cut = float(overstrained[overstrained.size // 2])
-            return (cut, None) if cut > node.low else (snr, at_best)
-        return snr, at_best
+        overstrained = at_best.caps[at_best.caps < snr]
+        if overstrained.size == 0:
+            return snr, at_best
+        weakest, strongest = float(overstrained.min()), float(overstrained.max())
+        return max(node.low, min(math.sqrt(weakest) * math.sqrt(snr), strongest)), None
 
     def _plan(self, upper_bound: float, status: Status) -> UploadPlan:
         return UploadPlan(
@@ -203,15 +198,26 @@ class BranchAndBound:
         )
 
 
-def solve_upload(
+def allocate_optimal(
     problem: AllocationProblem,
     *,
     relative_gap: float = 1e-6,
-    compute_cost: float = 0.0,
-    max_matchings: int = 100_000,
+    max_matchings: int = 10_000,
     may_upload: BoolArray | None = None,
-) -> UploadPlan:
-    """Return a plan for (SP2) that is proven optimal within ``relative_gap``."""
+) -> Allocation:
+    """Return an allocation that is proven optimal for (P) within ``relative_gap``.
+
+    ``may_upload`` restricts who may get a block. The search stops after ``max_matchings`` with status
+    LIMIT and the gap proven so far.
+    """
+    if not 0.0 <= relative_gap < 1.0:
+        raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")
+    cpu = solve_cpu_frequencies(problem)
     table = candidate_pairs(problem, may_upload=may_upload)
     search = BranchAndBound(problem, table)
-    return search.run(relative_gap=relative_gap, compute_cost=compute_cost, max_matchings=max_matchings)
+    plan = search.run(
+        relative_gap=relative_gap,
+        compute_cost=compute_cost(problem, cpu.cpu_frequency_hz),
+        max_matchings=max_matchings,
+    )
+    return finish(problem, plan, cpu, method="optimal", may_upload=may_upload)

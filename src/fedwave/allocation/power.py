@@ -1,8 +1,8 @@
-"""SP2 at a given assignment: the common signal-to-noise ratio of all uploads, Lemma 6 and Theorem 4, in closed form.
+"""SP2 at a given assignment, Lemma 6 and Theorem 4: the signal-to-noise ratio of all uploads, in closed form.
 
-All selected devices finish together (whoever is early could save energy by whispering), and with equal S and B
-that means they share one SNR x. The delay is s / ln(1 + x), s = S ln2 / B, and a device on a block with
-a = (I + B N0) / h watts per unit of SNR spends a s x / ln(1 + x) joules.
+All selected devices finish together (whoever is early could save energy by whispering), and with equal S
+and B that means they share one SNR x. The delay is s / ln(1 + x), s = S ln2 / B, and a device on a block
+with a = (I + B N0) / h watts per unit of SNR spends a s x / ln(1 + x) joules.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from fedwave.units import FloatArray
 
 LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
 
-# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first; y^22 is below rounding for y < sqrt(2).
+# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. Later terms are below
+# rounding for y <= sqrt(2).
 _SERIES = tuple((k - 1) / math.factorial(k) for k in range(23, 1, -1))
 
 
 def optimal_snr(delay_to_energy: float) -> float:
     """Return the zero of f4, Lemma 6: (1 + x) ln(1 + x) - x = c, with c = eta_2 / b1 of Eq. (46).
 
-    x = exp(1 + W0((c - 1) / e)) - 1. Below c = 1 the argument nears the branch point of W0, where rounding
-    takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of positive terms.
+    x = exp(1 + W0((c - 1) / e)) - 1. Below c = 1 the argument nears the branch point of W0, where
+    rounding takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of
+    positive terms.
     """
     c = delay_to_energy
     if c <= 0.0:
@@ -53,7 +55,7 @@ def delay_factor(snr: float) -> float:
 
 
 def energy_factor(snr: float) -> float:
-    """Return x / ln(1 + x): the upload energy in units of s (I + B N0) / h, Eq. (29). It grows with x, from 1."""
+    """Return x / ln(1 + x): the upload energy in units of s (I + B N0) / h, Eq. (29). Grows with x, from 1."""
     return snr / math.log1p(snr) if snr > 0.0 else 1.0
 
 

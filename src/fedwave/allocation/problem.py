@@ -60,7 +60,7 @@ class AllocationProblem:
         self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
         self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
         for name in _PER_DEVICE:
-            shape = (self.num_devices,)
+            shape: tuple[int, ...] = (self.num_devices,)
             if name == "channel_gain" and np.ndim(self.channel_gain) == 2:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
@@ -90,7 +90,7 @@ class AllocationProblem:
 
     @property
     def nat_time_s(self) -> float:
-        """Return S ln 2 / B: the upload takes this long at one nat per second and hertz, so delta = this / ln(1 + SNR)."""
+        """Return s = S ln 2 / B, the unit of the upload delay: delta = s / ln(1 + SNR), Eq. (25), (28)."""
         return self.model_bits / self.bandwidth_hz * math.log(2.0)
 
     def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
@@ -122,11 +122,12 @@ class AllocationProblem:
         if array.ndim == 0:
             array = np.broadcast_to(array, shape)
         if array.shape != shape:
+            allowed = f"({self.num_devices},)"
+            if name == "channel_gain":
+                allowed += f" or ({self.num_devices}, {self.num_blocks})"
             raise ProblemError(
-                f"{name} must have shape {shape} (devices n = {self.num_devices}, from contribution"
-                f"{f'; blocks M = {self.num_blocks}, from interference_w' if name == 'channel_gain' else ''}), "
-                f"got {array.shape}. Give one value per device"
-                f"{', or one per device and block' if name == 'channel_gain' else ''}."
+                f"{name} must have shape {allowed}, got {array.shape}. There are {self.num_devices} devices "
+                f"(from contribution) and {self.num_blocks} blocks (from interference_w)."
             )
         # Sum first: one pass without a temporary array, so a million devices cost a millisecond.
         if not math.isfinite(array.sum()) and not np.isfinite(array).all():
@@ -153,8 +154,8 @@ class AllocationProblem:
             )
         if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
             raise ProblemError(
-                "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then the "
-                "cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."
+                "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then "
+                "the cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."
             )
 
 

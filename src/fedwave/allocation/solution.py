@@ -139,7 +139,8 @@ def build_allocation(
 ) -> Allocation:
     """Return the allocation of the given (device, block, power) triples, its cost taken from the definitions.
 
-    ``upload_upper_bound`` and ``trace`` are values of (SP2); the cost of computing, (SP1), is taken off here.
+    ``upload_upper_bound`` and ``trace`` are values of (SP2); the cost of computing, (SP1), is taken off
+    here.
     """
     block_of_device = np.full(problem.num_devices, -1, dtype=np.int64)
     block_of_device[device] = block
