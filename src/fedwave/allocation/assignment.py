@@ -10,6 +10,8 @@ from scipy.optimize import linear_sum_assignment
 from fedwave.allocation.candidates import PairTable
 from fedwave.units import FloatArray, IntArray
 
+_SMALL = 4_000  # pairs; up to here looking for the best costs more than matching all
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Matching:
@@ -50,7 +52,7 @@ def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float
         weight = table.contribution - table.unit_cost * energy_factor
     weight[table.snr_cap < smallest_cap] = 0.0
     num_blocks, width = weight.shape
-    if table.is_shared and width <= 2 * num_blocks:
+    if table.is_shared and (width <= 2 * num_blocks or weight.size <= _SMALL):
         row, column = assign_blocks(weight)
     else:
         row, column = _assign_among_best(table, weight)

@@ -49,10 +49,12 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
     dominance.py.
     """
     num_blocks = problem.num_blocks
+    if num_blocks == 0:
+        return _table(problem, np.zeros((1, 0), dtype=np.int64))
     if not problem.is_frequency_selective:
-        least_noise = problem.block_noise_w.min(initial=np.inf)
+        least_noise = float(problem.block_noise_w.min())
         device = _worthwhile(problem, problem.channel_gain, least_noise, may_upload)
-        device = device[undominated(_criteria(problem, device, problem.channel_gain), max(num_blocks, 1))]
+        device = device[undominated(_criteria(problem, device, problem.channel_gain), num_blocks)]
         return _table(problem, device[None, :])
     rows = []
     for block in range(num_blocks):
@@ -79,7 +81,9 @@ def _worthwhile(
 ) -> IntArray:
     """Return the devices that can send at all and bring more than their cheapest upload costs."""
     least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
-    is_worth = problem.contribution * gain > problem.energy_weight * least_energy * (1.0 - 1e-12)
+    with np.errstate(over="ignore"):  # an infinite cost is never worth it
+        least_cost = problem.energy_weight * np.float64(least_energy)
+    is_worth = problem.contribution * gain > least_cost * (1.0 - 1e-12)  # never drop one for rounding
     is_worth &= problem.contribution > 0
     is_worth &= (gain > 0) & (problem.max_power_w > 0)
     if may_upload is not None:

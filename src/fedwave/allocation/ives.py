@@ -15,7 +15,7 @@ from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.candidates import PairTable, all_pairs, candidate_pairs
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.limits import snr_floor
-from fedwave.allocation.power import LARGEST_SNR, delay_factor, energy_factor, snr_of_delay
+from fedwave.allocation.power import LARGEST_SNR, energy_factor, snr_of_delay
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status
 from fedwave.allocation.upload_plan import UploadPlan, finish, value_at_best_snr
@@ -61,6 +61,7 @@ def allocate_ives(
             status=plan.status,
             num_matchings=plan.num_matchings,
             trace=plan.trace,
+            reason=f"the fixed point is worth {plan.value:.4g} in (SP2), less than nobody uploading",
         )
     return finish(problem, plan, cpu, method="ives", may_upload=may_upload)
 
@@ -136,9 +137,3 @@ def _check_theorem_5(before: float, after: float, matching: Matching) -> None:
             f"IVES lowered its objective from {before!r} to {after!r}, which Theorem 5 rules out. "
             "This is a bug in fedwave; please report the problem data."
         )
-
-
-def slowest_delay_s(problem: AllocationProblem) -> float:
-    """Return delta_0, Eq. (50), with the worst block: the delay from which IVES starts."""
-    snr = max(_first_snr(problem, all_pairs(problem), None), snr_floor(problem))
-    return problem.nat_time_s * delay_factor(snr)

@@ -31,6 +31,7 @@ from fedwave.errors import ProblemError
 from fedwave.units import BoolArray
 
 _ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
+_EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,12 +68,18 @@ class BranchAndBound:
         heap = [(-root.upper_bound, next(counter), root)]
         rounding = _ROUNDING * root.at_low.contribution
         upper_bound = root.upper_bound
+        extra = 0
         while heap:
             upper_bound = -heap[0][0]
             scale = min(abs(self._value), abs(self._value - compute_cost))
-            if upper_bound <= self._value + max(rounding, relative_gap * scale):
+            if upper_bound <= self._value + rounding:
                 break
-            if self._num_matchings >= max_matchings:
+            if upper_bound <= self._value + relative_gap * scale:
+                # Good enough; yet most searches end exactly within a few more steps, so we grant those.
+                extra = extra or self._num_matchings + self._num_matchings // 2 + _EXTRA_MATCHINGS
+                if self._num_matchings >= min(extra, max_matchings):
+                    break
+            elif self._num_matchings >= max_matchings:
                 return self._plan(upper_bound + rounding, Status.LIMIT)
             node = heapq.heappop(heap)[2]
             for child in self._split(node):

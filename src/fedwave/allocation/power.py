@@ -55,7 +55,7 @@ def delay_factor(snr: float) -> float:
 
 
 def energy_factor(snr: float) -> float:
-    """Return x / ln(1 + x): the upload energy in units of s (I + B N0) / h, Eq. (29). Grows with x, from 1."""
+    """Return x / ln(1 + x): the upload energy in units of s (I + B N0) / h, Eq. (29). It grows from 1."""
     return snr / math.log1p(snr) if snr > 0.0 else 1.0
 
 

@@ -30,6 +30,7 @@ class UploadPlan:
     status: Status
     num_matchings: int
     trace: tuple[float, ...] = ()
+    reason: str = ""
 
 
 def value_at_best_snr(
@@ -66,6 +67,8 @@ def finish(
     status, reason = plan.status, cpu.reason
     if reason:
         status = Status.INFEASIBLE
+    elif plan.reason:
+        reason = plan.reason
     elif device.size == 0:
         status, reason = _explain_nobody(problem, status, may_upload)
     return build_allocation(
