@@ -7,6 +7,11 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.cell import cell
+from fedwave.cli.compare import compare
+from fedwave.cli.datasets import datasets_app
+from fedwave.cli.presets import presets
+from fedwave.cli.run import resume, run
 from fedwave.errors import FedwaveError
 
 app = typer.Typer(
@@ -17,6 +22,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command()(run)
+app.command()(resume)
+app.command()(compare)
+app.command()(presets)
+app.add_typer(datasets_app, name="datasets")
 
 
 def _print_version(wanted: bool) -> None:
@@ -32,6 +42,9 @@ def _root(
     ),
 ) -> None:
     """Federated meta-learning over wireless networks."""
+
+
+app.command(name="cell")(cell)
 
 
 def main() -> None:

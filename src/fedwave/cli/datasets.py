@@ -1,0 +1,99 @@
+"""``fedwave datasets``: what data is known, where it was found, and how to get it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from fedwave.data.catalogue import DATASETS, Entry
+from fedwave.data.download import DOWNLOADS, download_dataset
+from fedwave.errors import ConfigError
+
+datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
+
+_DATA_DIR_HELP = "Folder that holds datasets; searched before FEDWAVE_DATA and the user cache."
+
+
+@datasets_app.callback(invoke_without_command=True)
+def list_datasets(
+    context: typer.Context,
+    data_dir: Path | None = typer.Option(None, "--data-dir", metavar="DIR", help=_DATA_DIR_HELP),
+) -> None:
+    """List the datasets and where they were found."""
+    if context.invoked_subcommand is not None:
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("dataset", "samples", "classes", "sample"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("where", overflow="fold", ratio=1)
+    table.add_column("licence and citation", ratio=1)
+    for name, entry in DATASETS.items():
+        where = _where(name, entry, data_dir)
+        table.add_row(name, entry.num_samples, entry.num_classes, entry.sample, where, entry.licence)
+    console = Console()
+    if not console.is_terminal:
+        console.width = max(console.width, 160)  # a pipe has no width; keep each dataset on one or two lines
+    console.print(table)
+
+
+@datasets_app.command("download")
+def download(
+    context: typer.Context,
+    name: str = typer.Argument(metavar="NAME", help=f"One of: {', '.join(DOWNLOADS)}."),
+    data_dir: Path | None = typer.Option(
+        None, "--data-dir", metavar="DIR", help="Folder to download to; without it, the per-user cache."
+    ),
+    force: bool = typer.Option(False, "--force", help="Fetch it again even if it is there."),
+) -> None:
+    """Download a dataset from its publisher and verify its checksums."""
+    if name in DATASETS and name not in DOWNLOADS:
+        raise ConfigError(f"Nothing to download for {name}: {DATASETS[name].origin}. Use it as it is.")
+    if data_dir is None and context.parent is not None:
+        data_dir = context.parent.params.get("data_dir")
+    console = Console()
+    if name in DOWNLOADS:
+        console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+        folder = download_dataset(
+            name, target=data_dir, force=force, progress=lambda file: _FileProgress(bars, bars.add_task(file))
+        )
+    console.print(f"{name} is in {folder}", soft_wrap=True)
+
+
+def _where(name: str, entry: Entry, data_dir: Path | None) -> str:
+    if entry.find is None:
+        return entry.origin
+    found = entry.find(data_dir)
+    return str(found) if found else f"not found: fedwave datasets download {name}"
+
+
+class _FileProgress:
+    """One file's bar, with the few methods that pooch calls on a progress bar."""
+
+    def __init__(self, bars: Progress, task: TaskID) -> None:
+        self._bars, self._task = bars, task
+
+    @property
+    def total(self) -> int:
+        """The number of bytes to come."""
+        return int(self._bars.tasks[self._task].total or 0)
+
+    @total.setter
+    def total(self, num_bytes: int) -> None:
+        self._bars.update(self._task, total=num_bytes)
+
+    def update(self, num_bytes: int) -> None:
+        """Count bytes that have arrived."""
+        self._bars.advance(self._task, num_bytes)
+
+    def reset(self) -> None:
+        """Start over; pooch does so before it fills the bar."""
+        self._bars.reset(self._task)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""

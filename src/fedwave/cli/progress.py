@@ -1,0 +1,51 @@
+"""A progress bar that watches a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fedwave.experiments.schema import Experiment
+from fedwave.simulation.records import RoundRecord
+
+
+class ProgressBar:
+    """Shows the round, the loss and the held-out accuracy. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[figures]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._accuracy: float | None = None
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress.live.is_started:
+            self._progress.stop()
+
+    def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
+        """Show the bar where the run begins."""
+        del folder
+        self._accuracy = None
+        self._progress.start()  # not earlier: an error in the settings should stand alone
+        self._task = self._progress.add_task(
+            experiment.name, total=experiment.num_rounds, completed=next_round, figures=""
+        )
+
+    def round_done(self, record: RoundRecord) -> None:
+        """Move on by one round."""
+        measured = record.columns.get("heldout_accuracy")
+        self._accuracy = self._accuracy if measured is None else float(measured)
+        tested = "" if self._accuracy is None else f"  accuracy {self._accuracy:.1%}"
+        self._progress.update(
+            self._task, advance=1, figures=f"loss {record.columns['train_loss']:.3f}{tested}"
+        )

@@ -1,0 +1,122 @@
+"""``fedwave run`` and ``fedwave resume``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from fedwave.errors import DivergenceError, RunError, import_extra
+
+if TYPE_CHECKING:
+    from fedwave.cli.progress import ProgressBar
+    from fedwave.experiments.run import RunResult
+
+INTERRUPTED = 130  # the shell's code for a program stopped by Ctrl-C
+
+DATA_DIR = typer.Option(None, "--data-dir", help="Folder that holds datasets; default FEDWAVE_DATA.")
+QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
+
+
+def run(
+    source: str | None = typer.Argument(
+        None,
+        metavar="PRESET or FILE.toml",
+        help="A name from `fedwave presets`, or a TOML file. Without it, the defaults: NUFM on digits.",
+        show_default=False,
+    ),
+    settings: list[str] = typer.Option(
+        [],
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Change one setting, e.g. `-s algorithm.num_selected=10`. May be repeated.",
+        show_default=False,
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="The one seed; short for `-s seed=N`."),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Run folder to write; default `runs/NAME-seedN`.", show_default=False
+    ),
+    data_dir: Path | None = DATA_DIR,
+    quiet: bool = QUIET,
+) -> None:
+    """Train, and leave a run folder with the tables, the model, a summary and a picture.
+
+    The run can be stopped at any moment with Ctrl-C (or killed) and gone on with by `fedwave resume`.
+
+    Examples:
+
+    `fedwave run digits/nufm`
+
+    `fedwave run paper/nufm --seed 1 -s data.dataset=cifar-10`
+
+    `fedwave run my.toml -s algorithm.gradient=first-order --out runs/first-order`
+    """
+    _need_torch()
+    from fedwave.experiments.load import load_experiment
+    from fedwave.experiments.run import run_experiment
+
+    experiment = load_experiment(source, [*settings, *([] if seed is None else [f"seed={seed}"])])
+    folder = out or _free_folder(
+        f"{(source or experiment.name).replace('/', '-').removesuffix('.toml')}-seed{experiment.seed}"
+    )
+    _watch(
+        lambda bar: run_experiment(experiment, folder, data_dir=data_dir, observers=[bar]),
+        folder,
+        quiet=quiet,
+    )
+
+
+def resume(
+    path: Path = typer.Argument(..., metavar="RUN_DIR", help="Folder of the run that was stopped."),
+    data_dir: Path | None = DATA_DIR,
+    quiet: bool = QUIET,
+) -> None:
+    """Go on with a run that was stopped or killed. It ends as if it had never been interrupted."""
+    _need_torch()
+    from fedwave.experiments.run import resume_run
+
+    _watch(lambda bar: resume_run(path, data_dir=data_dir, observers=[bar]), path, quiet=quiet)
+
+
+def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bool) -> None:
+    """Run with a progress bar, and tell the user how to go on if it stops."""
+    from fedwave.cli.progress import ProgressBar
+
+    console = Console(stderr=True, quiet=quiet)
+    try:
+        with ProgressBar(console) as bar:
+            result = start(bar)
+    except KeyboardInterrupt:
+        if (folder / "config.toml").exists():
+            typer.echo(f"Interrupted. Go on with: fedwave resume {folder}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except DivergenceError as error:
+        raise DivergenceError(f"{error} Folder: {folder}") from error
+    _report(result)
+
+
+def _report(result: RunResult) -> None:
+    from fedwave.cli.compare import plot_runs, print_runs
+    from fedwave.experiments.compare import read_run
+
+    finished = [read_run(result.path)]
+    print_runs(finished, Console())
+    picture = plot_runs(finished, result.path / "learning_curve.png")
+    typer.echo(f"Run folder: {result.path}  (picture: {picture.name})")
+
+
+def _free_folder(name: str) -> Path:
+    """Return runs/NAME, or runs/NAME-2, -3, ... if it is taken."""
+    for number in range(1, 10_000):
+        path = Path("runs") / (name if number == 1 else f"{name}-{number}")
+        if not path.exists():
+            return path
+    raise RunError(f"runs/{name} and its next 9,999 numbers exist. Choose a folder with --out.")
+
+
+def _need_torch() -> None:
+    import_extra("torch", purpose="Training", extra="learn")

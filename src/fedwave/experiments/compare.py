@@ -1,0 +1,97 @@
+"""Finished or running runs side by side: their curves, their final figures, grouped over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from fedwave.experiments.load import load_experiment
+from fedwave.experiments.schema import Experiment
+from fedwave.simulation.run_folder import CONFIG, RunFolder
+from fedwave.units import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """One run's settings and its table of rounds."""
+
+    path: Path
+    experiment: Experiment
+    columns: dict[str, Any]
+
+    @property
+    def num_rounds(self) -> int:
+        """Rounds that were finished."""
+        return len(self.columns["round"])
+
+    def curve(self, name: str) -> FloatArray:
+        """Return a numeric column, NaN where it was not measured."""
+        values = self.columns.get(name)
+        if values is None or isinstance(values, list):
+            return np.full(self.num_rounds, np.nan)
+        return np.asarray(values, dtype=np.float64)
+
+    def last(self, name: str) -> float:
+        """Return the last measured value of a column, NaN if there is none."""
+        measured = self.curve(name)
+        measured = measured[np.isfinite(measured)]
+        return float(measured[-1]) if measured.size else math.nan
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over runs with its 95 % confidence interval (Student's t); ``half_width`` is NaN for one run."""
+
+    mean: float
+    half_width: float
+    count: int
+
+    def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "-"
+        return (
+            f"{self.mean:.4g}" if math.isnan(self.half_width) else f"{self.mean:.4g} ± {self.half_width:.2g}"
+        )
+
+
+def read_run(path: Path | str) -> FinishedRun:
+    """Return the run in a folder."""
+    folder = RunFolder.open(Path(path))
+    return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.rounds())
+
+
+def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """Return the runs by the name of their experiment: the seeds of one setting come together."""
+    groups: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.experiment.name, []).append(run)
+    return groups
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return the mean and its 95 % confidence interval."""
+    finite = np.array([value for value in values if math.isfinite(value)])
+    if finite.size == 0:
+        return Interval(math.nan, math.nan, 0)
+    if finite.size == 1:
+        return Interval(float(finite[0]), math.nan, 1)
+    error = float(finite.std(ddof=1)) / math.sqrt(finite.size)
+    return Interval(float(finite.mean()), float(student_t.ppf(0.975, finite.size - 1)) * error, finite.size)
+
+
+def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun], column: str) -> Interval:
+    """Return the difference of a final figure between two settings, paired by seed (same partitions)."""
+    other = {run.experiment.seed: run for run in theirs}
+    return interval(
+        [
+            run.last(column) - other[run.experiment.seed].last(column)
+            for run in ours
+            if run.experiment.seed in other
+        ]
+    )

@@ -1,0 +1,28 @@
+"""The server's step: the plain mean of the received models, Eq. (6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from fedwave.learning.parameters import Parameters
+
+
+def average(models: Iterable[Parameters]) -> Parameters:
+    """Return the mean of the models, Eq. (6), summed in float64 in the order given.
+
+    The models are taken one at a time, so a generator keeps only one of them in memory.
+    """
+    total: Parameters = {}
+    like: Parameters = {}
+    count = 0
+    for model in models:
+        count += 1
+        like = model
+        for name, value in model.items():
+            wide = value.to(torch.float64)
+            total[name] = total[name] + wide if name in total else wide
+    if count == 0:
+        raise ValueError("average needs at least one model, got none")
+    return {name: (value / count).to(like[name].dtype) for name, value in total.items()}

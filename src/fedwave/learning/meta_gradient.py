@@ -1,0 +1,171 @@
+"""The meta-gradient of Per-FedAvg and NUFM: exact, first-order and Hessian-free (Eq. (3), (51), (52))."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedwave.errors import ConfigError, did_you_mean
+from fedwave.learning.parameters import Parameters, norm, step, with_gradients
+
+Loss = Callable[[Parameters, Any], Tensor]
+
+METHODS = ("exact", "first-order", "hessian-free")
+
+
+@dataclass(frozen=True)
+class MetaStep:
+    """A meta-gradient together with the loss it descends: f(theta - alpha grad f(theta; D); D')."""
+
+    gradient: Parameters
+    query_loss: Tensor  # scalar, or one entry per device of a stack
+
+
+def meta_gradient(
+    loss: Loss,
+    params: Parameters,
+    support: Any,
+    query: Any,
+    *,
+    inner_lr: float,
+    method: str = "exact",
+    hessian_batch: Any = None,
+    epsilon: float | None = None,
+) -> Parameters:
+    """Return the meta-gradient (I - alpha H(theta; D'')) grad f(theta - alpha grad f(theta; D); D'), Eq. (3).
+
+    ``loss(params, batch)`` is a scalar tensor; ``support``, ``query`` and ``hessian_batch`` are D, D' and D''
+    in whatever form ``loss`` takes. D'' defaults to D. ``method``:
+
+    - ``exact``: one Hessian-vector product by double backward; the Hessian itself is never formed.
+    - ``first-order``: the Hessian term is dropped, Eq. (51).
+    - ``hessian-free``: the product by a central difference of gradients, Eq. (52). ``epsilon`` is the paper's
+      step along the vector; left out, it is scaled to the vector so that the parameters move by a relative
+      cube root of the machine precision, which balances truncation against rounding.
+
+    ``loss`` may also return a vector, one entry per device, if every tensor in ``params`` has a leading
+    device axis; then the result is the stack of the devices' meta-gradients.
+    """
+    return meta_step(
+        loss,
+        params,
+        support,
+        query,
+        inner_lr=inner_lr,
+        method=method,
+        hessian_batch=hessian_batch,
+        epsilon=epsilon,
+    ).gradient
+
+
+def meta_step(
+    loss: Loss,
+    params: Parameters,
+    support: Any,
+    query: Any,
+    *,
+    inner_lr: float,
+    method: str = "exact",
+    hessian_batch: Any = None,
+    epsilon: float | None = None,
+) -> MetaStep:
+    """Return ``meta_gradient`` and the query loss after adaptation, which costs nothing more."""
+    if method not in METHODS:
+        raise ConfigError(
+            f'method must be a known meta-gradient, got "{method}". {did_you_mean(method, METHODS)}'
+        )
+    names = list(params)
+    theta = with_gradients(params)
+    if inner_lr == 0.0:  # no inner step: the ordinary gradient on D', and alpha H vanishes
+        query_loss, outer = _gradient(loss, theta, query)
+        return MetaStep(outer, query_loss)
+
+    product_in_same_graph = method == "exact" and hessian_batch is None
+    _, inner = _gradient(loss, theta, support, create_graph=product_in_same_graph)
+    with torch.no_grad():
+        adapted = step(theta, inner, inner_lr)
+    query_loss, outer = _gradient(loss, with_gradients(adapted), query)
+    if method == "first-order":
+        return MetaStep(outer, query_loss)
+
+    if method == "hessian-free":
+        product = _finite_difference_product(
+            loss,
+            params,
+            support if hessian_batch is None else hessian_batch,
+            outer,
+            epsilon,
+            query_loss.dim() == 1,
+        )
+    else:
+        if not product_in_same_graph:
+            _, inner = _gradient(loss, theta, hessian_batch, create_graph=True)
+        product = _exact_product(inner, theta, outer, names)
+    with torch.no_grad():
+        return MetaStep(step(outer, product, inner_lr), query_loss)
+
+
+def _gradient(
+    loss: Loss, theta: Parameters, batch: Any, *, create_graph: bool = False
+) -> tuple[Tensor, Parameters]:
+    """Return the loss and its gradient; a parameter that the loss ignores has gradient zero."""
+    value = loss(theta, batch)
+    gradients = torch.autograd.grad(
+        value.sum(),
+        list(theta.values()),
+        create_graph=create_graph,
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    return value.detach(), dict(zip(theta, gradients, strict=True))
+
+
+def _exact_product(
+    inner: Parameters, theta: Parameters, vector: Parameters, names: Sequence[str]
+) -> Parameters:
+    """Return the Hessian times ``vector`` by differentiating the graph of the gradient ``inner``."""
+    # A loss linear in a parameter leaves a gradient without a graph: its rows of the Hessian are zero.
+    curved = [name for name in names if inner[name].requires_grad]
+    if not curved:
+        return {name: torch.zeros_like(theta[name]) for name in names}
+    products = torch.autograd.grad(
+        [inner[name] for name in curved],
+        [theta[name] for name in names],
+        [vector[name] for name in curved],
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    return dict(zip(names, products, strict=True))
+
+
+def _finite_difference_product(
+    loss: Loss,
+    params: Parameters,
+    batch: Any,
+    vector: Parameters,
+    epsilon: float | None,
+    is_stacked: bool,
+) -> Parameters:
+    """Return the Hessian times ``vector`` by central differences of the gradient, Eq. (52)."""
+    length = norm(vector, is_stacked=is_stacked)
+    if epsilon is None:
+        relative = torch.finfo(length.dtype).eps ** (1.0 / 3.0)
+        scale = norm({k: v.detach() for k, v in params.items()}, is_stacked=is_stacked)
+        size = relative * (1.0 + scale) / length.clamp_min(torch.finfo(length.dtype).tiny)
+        size = torch.where(length > 0, size, torch.ones_like(size))  # H 0 = 0 for any finite step
+    else:
+        size = torch.full_like(length, epsilon)
+
+    def spread(value: Tensor) -> Tensor:
+        return size.reshape(-1, *[1] * (value.dim() - 1)) if is_stacked else size
+
+    with torch.no_grad():
+        ahead = {k: v + spread(v) * vector[k] for k, v in params.items()}
+        behind = {k: v - spread(v) * vector[k] for k, v in params.items()}
+    _, gradient_ahead = _gradient(loss, with_gradients(ahead), batch)
+    _, gradient_behind = _gradient(loss, with_gradients(behind), batch)
+    return {k: (gradient_ahead[k] - gradient_behind[k]) / (2.0 * spread(v)) for k, v in params.items()}

@@ -1,0 +1,103 @@
+"""The paper's convolutional network (Sec. VII), for any image size and channel count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fedwave.learning.models.initialise import constant_bias, truncated_normal
+from fedwave.learning.models.stacked_convolution import convolve_and_pool
+from fedwave.learning.parameters import Parameters
+
+NEGATIVE_SLOPE = 0.2  # LeakyReLU, as in the authors' earlier code
+
+
+@dataclass(frozen=True)
+class Cnn:
+    """Blocks of 3x3 SAME convolution, LeakyReLU and 3x3 stride-2 SAME max-pool, then one linear layer.
+
+    Parameters are kept as (3, 3, in, out) and (features, classes), ready for matrix products on channels-last
+    images; ``to_state_dict`` has torch's usual layout.
+    """
+
+    input_shape: tuple[int, int, int]  # channels, height, width
+    num_classes: int
+    channels: tuple[int, ...] = (32, 64, 128)
+
+    @property
+    def pooled_extent(self) -> tuple[int, int]:
+        """Height and width after every pool: each halves the extent, rounding up."""
+        _, height, width = self.input_shape
+        for _ in self.channels:
+            height, width = -(-height // 2), -(-width // 2)
+        return height, width
+
+    def initial_parameters(self, rng: np.random.Generator) -> Parameters:
+        """Return weights from a truncated normal (std 0.1) and biases of 0.1."""
+        parameters: Parameters = {}
+        before = self.input_shape[0]
+        for index, after in enumerate(self.channels, start=1):
+            parameters[f"conv{index}.weight"] = truncated_normal((3, 3, before, after), rng=rng)
+            parameters[f"conv{index}.bias"] = constant_bias(after)
+            before = after
+        height, width = self.pooled_extent
+        parameters["linear.weight"] = truncated_normal((height * width * before, self.num_classes), rng=rng)
+        parameters["linear.bias"] = constant_bias(self.num_classes)
+        return parameters
+
+    def logits(self, parameters: Parameters, inputs: Tensor) -> Tensor:
+        """Return class scores (devices, samples, classes)."""
+        images = inputs.permute(0, 1, 3, 4, 2)
+        for index in range(1, len(self.channels) + 1):
+            images = convolve_and_pool(
+                images, parameters[f"conv{index}.weight"], parameters[f"conv{index}.bias"], NEGATIVE_SLOPE
+            )
+        return torch.baddbmm(
+            parameters["linear.bias"][:, None], images.flatten(2), parameters["linear.weight"]
+        )
+
+    def to_state_dict(self, parameters: Parameters) -> Parameters:
+        """Return one model in torch's layout: (out, in, 3, 3) and (classes, features in C, H, W order)."""
+        state = dict(parameters)
+        for index in range(1, len(self.channels) + 1):
+            name = f"conv{index}.weight"
+            state[name] = parameters[name].permute(3, 2, 0, 1).contiguous()
+        height, width = self.pooled_extent
+        linear = parameters["linear.weight"].reshape(height, width, self.channels[-1], self.num_classes)
+        state["linear.weight"] = linear.permute(3, 2, 0, 1).reshape(self.num_classes, -1).contiguous()
+        return state
+
+    def to_module(self, parameters: Parameters) -> nn.Module:
+        """Return one model as a plain torch module."""
+        module = CnnModule(self.input_shape[0], self.channels, self.pooled_extent, self.num_classes)
+        module.to(parameters["linear.weight"].dtype).load_state_dict(self.to_state_dict(parameters))
+        return module
+
+
+class CnnModule(nn.Module):
+    """The same network from torch's own layers, on images (samples, channels, height, width)."""
+
+    def __init__(
+        self, in_channels: int, channels: Sequence[int], pooled_extent: tuple[int, int], num_classes: int
+    ) -> None:
+        super().__init__()
+        self.num_layers = len(channels)
+        before = in_channels
+        for index, after in enumerate(channels, start=1):
+            self.add_module(f"conv{index}", nn.Conv2d(before, after, 3, padding=1))
+            before = after
+        self.linear = nn.Linear(pooled_extent[0] * pooled_extent[1] * before, num_classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return class scores (samples, classes)."""
+        for index in range(1, self.num_layers + 1):
+            images = F.leaky_relu(self.get_submodule(f"conv{index}")(images), NEGATIVE_SLOPE)
+            top, left = images.shape[2] % 2, images.shape[3] % 2  # TensorFlow's SAME rule
+            images = F.max_pool2d(F.pad(images, (left, 1, top, 1), value=float("-inf")), 3, stride=2)
+        scores: Tensor = self.linear(images.flatten(1))
+        return scores

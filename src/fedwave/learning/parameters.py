@@ -1,0 +1,46 @@
+"""Model parameters as a dict of tensors, for one model or for a stack of devices' models.
+
+A *stacked* dict gives every tensor a leading device axis. Devices never interact, so the gradient of the
+summed losses with respect to the stack is the stack of the devices' own gradients.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+Parameters = dict[str, Tensor]
+
+
+def stack_copies(parameters: Parameters, num_devices: int) -> Parameters:
+    """Return the same model for every device, as views: no memory is copied."""
+    return {name: value.expand(num_devices, *value.shape) for name, value in parameters.items()}
+
+
+def unstack(stacked: Parameters, position: int) -> Parameters:
+    """Return a copy of one device's model that does not keep the stack alive."""
+    return {name: value[position].clone() for name, value in stacked.items()}
+
+
+def with_gradients(parameters: Parameters) -> Parameters:
+    """Return the same values as leaves that autograd differentiates."""
+    return {name: value.detach().requires_grad_() for name, value in parameters.items()}
+
+
+def step(parameters: Parameters, gradient: Parameters, learning_rate: float) -> Parameters:
+    """Return the parameters after one step of plain gradient descent."""
+    return {name: value - learning_rate * gradient[name] for name, value in parameters.items()}
+
+
+def norm(parameters: Parameters, *, is_stacked: bool) -> Tensor:
+    """Return the Euclidean norm over all parameters: a scalar, or one entry per device of a stack."""
+    squares = [
+        value.square().flatten(1).sum(1) if is_stacked else value.square().sum()
+        for value in parameters.values()
+    ]
+    return torch.stack(squares).sum(0).sqrt()
+
+
+def num_parameters(parameters: Parameters) -> int:
+    """Return how many numbers a model has."""
+    return sum(value.numel() for value in parameters.values())

@@ -1,0 +1,58 @@
+"""One look for every figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fedwave.errors import RunError, import_extra
+
+# Okabe and Ito's colour-blind safe palette, most distinct first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
+
+_SETTINGS: Any = {
+    "figure.dpi": 150,
+    "savefig.dpi": 150,
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+}
+
+
+def new_figure(num_columns: int, *, width: float = 3.6, height: float = 3.0, num_rows: int = 1) -> Any:
+    """Return a figure and its flat list of axes, in the project's style."""
+    matplotlib = import_extra("matplotlib", purpose="Plotting", extra="plots")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with pyplot.rc_context(_SETTINGS):
+        figure, axes = pyplot.subplots(
+            num_rows,
+            num_columns,
+            figsize=(width * num_columns, height * num_rows),
+            squeeze=False,
+            layout="constrained",
+        )
+    return figure, list(axes.flat)
+
+
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write the figure; the file name's ending chooses the format."""
+    from matplotlib import pyplot
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with pyplot.rc_context(_SETTINGS):
+            figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"cannot write the picture {path}: {error}. Choose another path, ending in .png, .pdf or .svg."
+        ) from error
+    finally:
+        pyplot.close(figure)
+    return path

@@ -1,0 +1,134 @@
+"""The link budget: what the best, the median and the worst device get at full power in one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.errors import ProblemError
+from fedwave.units import FloatArray, IntArray, linear_to_db, watt_to_dbm
+from fedwave.wireless.cell import Cell, ChannelDraw
+from fedwave.wireless.link import uplink_rate_bps, upload_delay_s, upload_energy_j
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceLinks:
+    """Each device at full power on its typical block: the one of middle SNR. All arrays have shape (n,)."""
+
+    block_index: IntArray
+    channel_gain: FloatArray
+    noise_and_interference_w: FloatArray
+    snr: FloatArray  # linear, interference counted as noise
+    rate_bps: FloatArray
+    upload_delay_s: FloatArray
+    upload_energy_j: FloatArray
+
+
+@dataclass(frozen=True)
+class LinkBudgetRow:
+    """One device's link. In dB: transmit_power_dbm + channel_gain_db - noise_dbm = snr_db."""
+
+    who: str  # best, median, worst
+    device_index: int
+    block_index: int
+    distance_m: float | None
+    is_line_of_sight: bool | None
+    path_loss_db: float | None
+    shadowing_db: float | None
+    fading_db: float | None
+    transmit_power_w: float
+    transmit_power_dbm: float
+    channel_gain: float
+    channel_gain_db: float
+    noise_w: float  # thermal noise and interference in the block
+    noise_dbm: float
+    snr_db: float
+    rate_bps: float
+    upload_delay_s: float
+    upload_energy_j: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinkBudget:
+    """Best, median and worst device by SNR, and the figures of all devices."""
+
+    model_bits: float
+    rows: tuple[LinkBudgetRow, ...]
+    links: DeviceLinks
+
+
+def device_links(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> DeviceLinks:
+    """Return what each device gets on its typical block at full power, Eq. (25), (28), (29)."""
+    noise_w = draw.interference_w + cell.noise_w  # (M,)
+    gain = draw.channel_gain
+    middle = cell.num_blocks // 2
+    if gain.ndim == 1:  # the device does not matter for the order of blocks
+        typical = int(np.argpartition(-noise_w, middle)[middle])
+        block_index = np.full(len(gain), typical, dtype=np.int64)
+        typical_gain = gain
+    else:
+        block_index = np.argpartition(gain / noise_w, middle, axis=1)[:, middle]
+        typical_gain = gain[np.arange(len(gain)), block_index]
+    typical_noise_w = noise_w[block_index]
+    power_w = cell.fleet.max_power_w
+    rate_bps = uplink_rate_bps(
+        power_w,
+        typical_gain,
+        interference_w=draw.interference_w[block_index],
+        bandwidth_hz=cell.bandwidth_hz,
+        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
+    )
+    delay_s = upload_delay_s(rate_bps, model_bits=model_bits)
+    return DeviceLinks(
+        block_index=block_index,
+        channel_gain=typical_gain,
+        noise_and_interference_w=typical_noise_w,
+        snr=power_w * typical_gain / typical_noise_w,
+        rate_bps=rate_bps,
+        upload_delay_s=delay_s,
+        upload_energy_j=upload_energy_j(power_w, delay_s),
+    )
+
+
+def link_budget(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> LinkBudget:
+    """Return the budget of the best, median and worst device by SNR at full power."""
+    if not model_bits > 0:
+        raise ProblemError(
+            f"model_bits must be > 0, got {model_bits:g}. It is parameters times bits per parameter."
+        )
+    links = device_links(cell, draw, model_bits=model_bits)
+    order = np.argsort(-links.snr, kind="stable")
+    # With an even number of devices the median is the better of the two in the middle.
+    chosen = {"best": order[0], "median": order[(cell.num_devices - 1) // 2], "worst": order[-1]}
+    rows = tuple(_row(who, int(device_index), cell, links) for who, device_index in chosen.items())
+    return LinkBudget(model_bits=model_bits, rows=rows, links=links)
+
+
+def _row(who: str, device_index: int, cell: Cell, links: DeviceLinks) -> LinkBudgetRow:
+    place = cell.large_scale
+    gain = float(links.channel_gain[device_index])
+    gain_db = linear_to_db(gain)
+    sight = None if place is None else place.is_line_of_sight
+    power_w = float(cell.fleet.max_power_w[device_index])
+    noise_w = float(links.noise_and_interference_w[device_index])
+    return LinkBudgetRow(
+        who=who,
+        device_index=device_index,
+        block_index=int(links.block_index[device_index]),
+        distance_m=None if place is None else float(place.distance_m[device_index]),
+        is_line_of_sight=None if sight is None else bool(sight[device_index]),
+        path_loss_db=None if place is None else float(place.path_loss_db[device_index]),
+        shadowing_db=None if place is None else float(place.shadowing_db[device_index]),
+        fading_db=None if place is None else gain_db - linear_to_db(float(place.gain[device_index])),
+        transmit_power_w=power_w,
+        transmit_power_dbm=watt_to_dbm(power_w),
+        channel_gain=gain,
+        channel_gain_db=gain_db,
+        noise_w=noise_w,
+        noise_dbm=watt_to_dbm(noise_w),
+        snr_db=linear_to_db(float(links.snr[device_index])),
+        rate_bps=float(links.rate_bps[device_index]),
+        upload_delay_s=float(links.upload_delay_s[device_index]),
+        upload_energy_j=float(links.upload_energy_j[device_index]),
+    )

@@ -1,0 +1,98 @@
+"""``fedwave cell``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import fedwave
+from fedwave.cli.app import app
+from fedwave.cli.cell import parse_settings, si
+from fedwave.errors import ConfigError
+from fedwave.wireless.load import CELL_PRESETS
+
+# A new process must import the package under test, not another installed copy.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(fedwave.__file__).parents[1])}
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, ["cell", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_without_a_name_it_lists_the_presets():
+    output = run()
+    assert all(name in output for name in CELL_PRESETS)
+
+
+@pytest.mark.parametrize("preset", CELL_PRESETS)
+def test_every_preset_shows_its_link_budget_and_fleet(preset):
+    output = run(preset, "-n", "20")
+    for word in ("best", "median", "worst", "SNR", "upload time", "upload energy", "max_frequency_hz"):
+        assert word in output
+
+
+def test_json_carries_the_same_numbers():
+    data = json.loads(run("umi-3.5ghz", "-n", "20", "--seed", "3", "--json"))
+    assert data["model_bits"] == 113_162 * 32
+    assert [row["who"] for row in data["link_budget"]] == ["best", "median", "worst"]
+    assert data["config"]["channel"]["scenario"] == "umi"
+    assert json.loads(run("paper", "--json"))["model_bits"] == 1.0
+
+
+def test_settings_are_overridden_from_the_command_line():
+    data = json.loads(run("umi-3.5ghz", "-s", "num_blocks=3", "-s", "channel.fading.kind=none", "--json"))
+    assert data["num_blocks"] == 3
+    assert data["link_budget"][0]["fading_db"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_warnings_are_shown():
+    assert "warning: bandwidth_hz is 0.18 Hz" in " ".join(
+        run("umi-3.5ghz", "-s", "bandwidth_hz=0.18").split()
+    )
+
+
+def test_settings_are_toml_values_or_words():
+    assert parse_settings(["a.b=1", "a.c=x", 'd="y"', "e={low=0, high=1}"]) == {
+        "a": {"b": 1, "c": "x"},
+        "d": "y",
+        "e": {"low": 0, "high": 1},
+    }
+    with pytest.raises(ConfigError, match='-s takes KEY=VALUE, got "num_blocks"'):
+        parse_settings(["num_blocks"])
+    with pytest.raises(ConfigError, match="both as a value and as a table"):
+        parse_settings(["a=1", "a.b=2"])
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(3_621_184, "bit", "3.62 Mbit"), (0.0, "W", "0 W"), (float("inf"), "s", "never"), (0.9999, "s", "1 s"),
+     (2e-3, "s", "2 ms"), (1e-12, "W", "0.001 nW")],
+)  # fmt: skip
+def test_numbers_are_short(value, unit, text):
+    assert si(value, unit) == text
+
+
+def test_a_mistake_is_one_line_and_exit_code_two():
+    done = subprocess.run(
+        [sys.executable, "-m", "fedwave.cli.app", "cell", "umi-35ghz"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith('error: There is no cell preset "umi-35ghz". Did you mean "umi-3.5ghz"?')
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_command_needs_no_deep_learning_framework():
+    code = "import sys, fedwave.cli.app; assert not {'torch', 'matplotlib'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env=ENVIRONMENT)

@@ -1,0 +1,144 @@
+"""The training commands as a user types them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fedwave.cli.app import main
+
+ROOT = Path(__file__).parents[2]
+SMALL = [
+    "-s",
+    "num_rounds=3",
+    "-s",
+    "partition.num_devices=12",
+    "-s",
+    "algorithm.num_selected=2",
+    "-s",
+    "model.kind=softmax",
+]
+
+
+@dataclass
+class Done:
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Fedwave:
+    """The command, run in this process from a folder of its own."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+    ) -> None:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.delenv("FEDWAVE_DATA", raising=False)
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str) -> Done:
+        self.monkeypatch.setattr(sys, "argv", ["fedwave", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        output = self.capsys.readouterr()
+        return Done(int(stopped.value.code or 0), output.out, output.err)
+
+
+@pytest.fixture
+def fedwave(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedwave:
+    return Fedwave(monkeypatch, capsys, tmp_path)
+
+
+def test_run_compare_and_resume_from_the_command_line(fedwave: Fedwave, tmp_path: Path) -> None:
+    first = fedwave("run", "digits/nufm", *SMALL, "-q")
+    assert "NUFM" in first.stdout
+    assert "runs/digits-nufm-seed0" in first.stdout
+    second = fedwave("run", "digits/nufm", *SMALL, "-q")  # takes the next free folder
+    assert "runs/digits-nufm-seed0-2" in second.stdout
+    fedwave("run", "digits/per-fedavg", *SMALL, "--seed", "4", "-q", "--out", "other")
+    compared = fedwave("compare", "runs/digits-nufm-seed0", "other", "--plot", "both.png")
+    assert "Per-FedAvg" in compared.stdout
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "other" / "learning_curve.png").exists()
+    fedwave("resume", "other", "-q")
+
+
+def test_presets_are_listed_and_printed(fedwave: Fedwave, tmp_path: Path) -> None:
+    assert "paper/nufm" in fedwave("presets").stdout
+    text = fedwave("presets", "digits/nufm").stdout
+    (tmp_path / "own.toml").write_text(text)
+    fedwave("run", "own.toml", *SMALL, "-q")
+
+
+def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwave, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "fedwave.cli.app",
+            "run",
+            "digits/nufm",
+            *SMALL,
+            "-s",
+            "num_rounds=100000",
+            "-q",
+            "-o",
+            "cut",
+        ],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "cut" / "rounds.csv").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Go on with: fedwave resume cut" in errors
+    assert "Traceback" not in errors
+    config = tmp_path / "cut" / "config.toml"
+    rows = len((tmp_path / "cut" / "rounds.csv").read_text().splitlines())
+    config.write_text(config.read_text().replace("num_rounds = 100000", f"num_rounds = {rows + 2}"))
+    fedwave("resume", "cut", "-q")
+    assert len((tmp_path / "cut" / "rounds.csv").read_text().splitlines()) == rows + 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run paper/nuffm", 'Did you mean "paper/nufm"'),
+        ("run -s algorithm.numselected=3", 'Did you mean "num_selected"'),
+        ("run digits/nufm -s algorithm.num_selected=99", "number of training devices (30), got 99"),
+        ("run paper/nufm --data-dir nowhere", "fashion-mnist"),
+        ("run digits/nufm -s data.dataset=digitz", 'Did you mean "digits"'),
+        ("run digits/nufm -s partition.num_devices=500", "Use fewer devices"),
+        ("run digits/nufm -s model.kind=nowhere.at_all:net", 'cannot import "nowhere.at_all"'),
+        ("run digits/nufm -s execution.device=cuda:99", 'torch cannot use "cuda:99"'),
+        ("run digits/nufm -s algorithm.selection=best", "algorithm.selection must be a known policy"),
+        ("run digits/nufm --out /proc/fedwave", "cannot write to the output folder /proc/fedwave"),
+        ("run digits/nufm -q -s algorithm.meta_lr=1e30 --out bad", "not finite in round 1 on device"),
+        ("resume absent", "absent is not a run folder"),
+        ("compare absent", "absent is not a run folder"),
+        ("presets absent", "neither a preset nor"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_a_failing_exit_code(
+    arguments: str, message: str, fedwave: Fedwave
+) -> None:
+    done = fedwave(*arguments.split())
+    assert done.code == 2
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedwave.data import PARTITIONS, partition, split_heldout
+from fedwave.errors import ConfigError, DataError
+from fedwave.rng import Stream, generator
+
+KINDS = sorted(PARTITIONS)
+
+
+def stream(seed: int = 0) -> np.random.Generator:
+    return generator(seed, Stream.PARTITION)
+
+
+def balanced_labels(num_samples: int = 4000, num_classes: int = 10) -> np.ndarray:
+    return np.random.default_rng(1).permutation(np.arange(num_samples) % num_classes)
+
+
+def deal(
+    kind: str, labels: np.ndarray, *, num_devices: int = 30, num_classes: int = 10, seed: int = 0, **options
+):
+    return partition(
+        labels, kind=kind, num_devices=num_devices, num_classes=num_classes, rng=stream(seed), **options
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    num_devices=st.integers(1, 25),
+    num_classes=st.integers(1, 8),
+    shots=st.integers(1, 3),
+    min_query=st.integers(1, 3),
+    concentration=st.floats(0.01, 100),
+    seed=st.integers(0, 1000),
+)
+def test_every_sample_has_one_owner_and_every_device_its_support_and_query(
+    kind, num_devices, num_classes, shots, min_query, concentration, seed
+):
+    labels = balanced_labels(3000, num_classes)
+    before = labels.copy()
+    devices = partition(
+        labels,
+        kind=kind,
+        num_devices=num_devices,
+        num_classes=num_classes,
+        rng=stream(seed),
+        shots=shots,
+        min_query=min_query,
+        classes_per_device=min(2, num_classes),
+        concentration=concentration,
+        samples_per_device=60,
+    )
+    assert np.array_equal(labels, before)
+    assert len(devices) == num_devices
+    owned = np.concatenate([np.concatenate([device.support, device.query]) for device in devices])
+    assert len(np.unique(owned)) == len(owned) == sum(device.num_samples for device in devices)
+    assert owned.min() >= 0
+    assert owned.max() < len(labels)
+    for device in devices:
+        assert device.support.dtype == device.query.dtype == np.int64
+        assert len(device.query) >= min_query
+        everything = np.concatenate([device.support, device.query])
+        assert tuple(np.unique(labels[everything])) == device.classes
+        for label in device.classes:
+            num_support = np.count_nonzero(labels[device.support] == label)
+            assert num_support == min(shots, np.count_nonzero(labels[everything] == label))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_stream_deals_the_same_samples_and_another_does_not(kind):
+    labels = balanced_labels()
+    first, again, other = (deal(kind, labels, seed=seed, samples_per_device=20) for seed in (0, 0, 1))
+    assert all(
+        np.array_equal(a.support, b.support) and np.array_equal(a.query, b.query)
+        for a, b in zip(first, again, strict=True)
+    )
+    assert any(not np.array_equal(a.support, b.support) for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_class_without_samples_goes_to_nobody(kind):
+    labels = balanced_labels(num_classes=9)
+    devices = deal(kind, labels, num_classes=10, samples_per_device=20)
+    assert all(9 not in device.classes for device in devices)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_device_is_enough(kind):
+    (device,) = deal(kind, balanced_labels(), num_devices=1)
+    assert len(device.query) >= 1
+
+
+def test_samples_within_a_class_are_dealt_uniformly():
+    labels = np.zeros(20, dtype=int)
+    owned = np.zeros(20)
+    for seed in range(1000):
+        (device,) = deal("iid", labels, num_devices=1, num_classes=1, seed=seed, samples_per_device=5)
+        owned[device.support] += 1
+    # Each sample is the support with probability 1/20: 50 +- 7 of 1000; five sigma is 35.
+    assert np.all(np.abs(owned - 50) < 35)
+
+
+def test_a_class_that_runs_short_is_reported_with_the_numbers():
+    labels = np.repeat([0, 1, 2], [400, 400, 20])
+    with pytest.raises(DataError) as caught:
+        deal(
+            "paper", labels, num_devices=20, num_classes=3, mean_samples_per_class=6, std_samples_per_class=0
+        )
+    found = re.fullmatch(
+        r"Class 2 has 20 samples but (\d+) of the 20 devices ask for (\d+) \(1 of 3 classes are short\)\. "
+        r"Use fewer devices, fewer samples per class, or a larger dataset\.",
+        str(caught.value),
+    )
+    assert found is not None
+    assert int(found[2]) == 6 * int(found[1]) > 20
+
+
+def test_a_device_without_a_query_sample_is_named_with_the_fix():
+    with pytest.raises(DataError) as caught:
+        deal("iid", balanced_labels(), num_devices=40, samples_per_device=10, shots=5)
+    assert re.match(
+        r"Device \d+ has 10 samples of \d+ classes: after 5 support per class 0 are left for its query set, "
+        r"needs 1 \(\d+ of 40 devices lack query samples\)\. Give each device more samples, or use fewer",
+        str(caught.value),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "papre"}, 'Unknown partition "papre". Did you mean "paper"?'),
+        ({"num_devices": 0}, "num_devices must be a whole number >= 1, got 0"),
+        ({"shots": 0}, "shots must be a whole number >= 1, got 0"),
+        ({"min_query": 0}, "min_query must be a whole number >= 1, got 0"),
+        ({"classes_per_device": 0}, "classes_per_device must be a whole number >= 1, got 0"),
+        ({"mean_samples_per_class": 0.0}, "mean_samples_per_class must be > 0"),
+        ({"std_samples_per_class": -1.0}, "std_samples_per_class >= 0, got 5.0 and -1.0"),
+        ({"max_samples_per_class": 1}, "max_samples_per_class must be a whole number >= 2, got 1"),
+        ({"kind": "dirichlet", "concentration": 0.0}, "concentration must be > 0, got 0.0"),
+        ({"kind": "iid", "samples_per_device": 0}, "samples_per_device must be a whole number >= 1, got 0"),
+    ],
+)
+def test_values_out_of_range_are_refused(options, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        deal(**{"kind": "paper", "labels": balanced_labels(), **options})
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "iid"])
+def test_more_samples_than_there_are_is_refused_with_the_numbers(kind):
+    message = (
+        "30 devices with 200 samples each need 6000 samples but the dataset has 4000. Use at most 20 devices"
+    )
+    with pytest.raises(DataError, match=message):
+        deal(kind, balanced_labels(), samples_per_device=200)
+
+
+@given(num_devices=st.integers(1, 200), fraction=st.floats(0, 0.999), seed=st.integers(0, 100))
+def test_training_and_heldout_devices_make_up_all_devices(num_devices, fraction, seed):
+    train, heldout = split_heldout(num_devices, heldout_fraction=fraction, rng=stream(seed))
+    assert np.array_equal(np.sort(np.concatenate([train, heldout])), np.arange(num_devices))
+    assert np.all(np.diff(train) > 0)
+    assert np.all(np.diff(heldout) > 0)
+    assert len(train) >= 1
+
+
+def test_half_of_the_devices_are_held_out_by_default():
+    train, heldout = split_heldout(100, rng=stream())
+    assert len(train) == len(heldout) == 50
+
+
+def test_a_heldout_fraction_of_one_is_refused():
+    with pytest.raises(ConfigError, match=r"heldout_fraction must be in \[0, 1\), got 1\.0"):
+        split_heldout(10, heldout_fraction=1.0, rng=stream())

@@ -1,0 +1,61 @@
+"""The link budget adds up, and is what Eq. (25), (28), (29) say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fedwave.errors import ProblemError
+from fedwave.wireless.cell import Cell, ChannelDraw
+from fedwave.wireless.link_budget import link_budget
+from fedwave.wireless.load import CELL_PRESETS, load_cell_config
+
+
+@pytest.mark.parametrize("preset", CELL_PRESETS)
+@pytest.mark.parametrize("num_devices", [1, 2, 51])
+def test_every_row_adds_up(preset, num_devices):
+    cell = Cell.build(load_cell_config(preset), num_devices=num_devices, seed=1)
+    budget = link_budget(cell, cell.draw(0), model_bits=1e6)
+    assert [row.who for row in budget.rows] == ["best", "median", "worst"]
+    for row in budget.rows:
+        assert row.transmit_power_dbm + row.channel_gain_db - row.noise_dbm == pytest.approx(
+            row.snr_db, abs=1e-9
+        )
+        if row.path_loss_db is not None:
+            gain_db = -row.path_loss_db - row.shadowing_db + row.fading_db
+            assert gain_db == pytest.approx(row.channel_gain_db, abs=1e-9)
+        rate_bps = cell.bandwidth_hz * math.log2(1 + 10 ** (row.snr_db / 10))
+        assert row.rate_bps == pytest.approx(rate_bps)
+        assert row.upload_delay_s == pytest.approx(1e6 / rate_bps)
+        assert row.upload_energy_j == pytest.approx(row.transmit_power_w * 1e6 / rate_bps)
+    best, median, worst = budget.rows
+    assert best.snr_db >= median.snr_db >= worst.snr_db
+
+
+def test_the_typical_block_has_the_middle_snr():
+    cell = Cell.build(load_cell_config("umi-3.5ghz"), num_devices=9, seed=1)
+    draw = cell.draw(0)
+    links = link_budget(cell, draw, model_bits=1.0).links
+    snr = cell.fleet.max_power_w[:, None] * draw.channel_gain / (draw.interference_w + cell.noise_w)
+    for device_index in range(9):
+        assert links.snr[device_index] == pytest.approx(np.sort(snr[device_index])[10])  # 20 blocks
+    paper = Cell.build(load_cell_config("paper"), num_devices=9, seed=1)
+    noise_w = np.sort(paper.draw(0).interference_w)[::-1] + 1.0
+    assert link_budget(paper, paper.draw(0), model_bits=1.0).rows[0].noise_w == pytest.approx(noise_w[10])
+
+
+def test_a_device_without_a_channel_never_finishes():
+    cell = Cell.build(load_cell_config("paper"), num_devices=2, seed=1)
+    draw = ChannelDraw(channel_gain=np.array([0.5, 0.0]), interference_w=np.zeros(20))
+    worst = link_budget(cell, draw, model_bits=1.0).rows[-1]
+    assert worst.device_index == 1
+    assert worst.snr_db == -math.inf
+    assert worst.upload_delay_s == math.inf
+
+
+def test_a_model_has_a_size():
+    cell = Cell.build(load_cell_config("paper"), num_devices=2, seed=1)
+    with pytest.raises(ProblemError, match="model_bits must be > 0, got 0"):
+        link_budget(cell, cell.draw(0), model_bits=0.0)
