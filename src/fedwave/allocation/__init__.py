@@ -1,0 +1,33 @@
+"""Joint device selection, radio blocks, power and CPU frequency for one round. Needs numpy and scipy alone.
+
+>>> import numpy as np
+>>> from fedwave.allocation import AllocationProblem, allocate
+>>> problem = AllocationProblem(
+...     contribution=np.array([5.0, 3.0, 4.0]), channel_gain=np.array([0.9, 0.5, 0.2]),
+...     interference_w=np.array([0.1, 0.4]), max_power_w=1.0, workload_cycles=0.5, max_frequency_hz=2.0,
+...     capacitance=0.5, model_bits=1, bandwidth_hz=1, noise_psd_w_per_hz=1, energy_weight=1, delay_weight=1)
+>>> allocate(problem).block_of_device
+array([ 1,  0, -1])
+"""
+
+from __future__ import annotations
+
+from fedwave.allocation.pareto import ParetoFront, pareto_front
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Account, Allocation, Status, account, total_cost, violations
+from fedwave.allocation.solve import FIGURE_4, METHODS, allocate
+
+__all__ = [
+    "FIGURE_4",
+    "METHODS",
+    "Account",
+    "Allocation",
+    "AllocationProblem",
+    "ParetoFront",
+    "Status",
+    "account",
+    "allocate",
+    "pareto_front",
+    "total_cost",
+    "violations",
+]

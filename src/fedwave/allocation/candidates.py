@@ -1,0 +1,118 @@
+"""The (device, block) pairs that an optimum may need, whatever its delay: few, even of a million devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.allocation.dominance import undominated
+from fedwave.allocation.limits import snr_cap, snr_floor, watts_per_snr
+from fedwave.allocation.power import energy_factor
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.units import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairTable:
+    """Candidate pairs as arrays of shape (M, K): row m lists K devices for block m.
+
+    The value of a pair at a common SNR x is contribution - unit_cost * energy_factor(x), Theorem 3,
+    provided that x <= snr_cap. ``device`` and ``contribution`` have one row if all blocks share their
+    candidates.
+    """
+
+    device: IntArray  # (1, K) or (M, K)
+    contribution: FloatArray  # u, the same shape as device
+    unit_cost: FloatArray  # eta_1 s (I_m + B N0) / h, (M, K)
+    snr_cap: FloatArray  # (M, K); 0 = never feasible
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether column k is the same device in every row."""
+        return len(self.device) == 1
+
+    def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
+        """Return the device of each (row, column)."""
+        return self.device[0, column] if self.is_shared else self.device[row, column]
+
+    def contributions_at(self, row: IntArray, column: IntArray) -> FloatArray:
+        """Return u of each (row, column)."""
+        return self.contribution[0, column] if self.is_shared else self.contribution[row, column]
+
+
+def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None = None) -> PairTable:
+    """Return the pairs left after exact pruning; some optimum of (SP2) uses only these, whatever its delay.
+
+    Left out are devices that cost more than they bring even at the slowest rate, and, on each block,
+    devices with M others at least as good in u, h, h p_max and (with limits that differ) h E_max: see
+    dominance.py.
+    """
+    num_blocks = problem.num_blocks
+    if num_blocks == 0:
+        return _table(problem, np.zeros((1, 0), dtype=np.int64))
+    if not problem.is_frequency_selective:
+        least_noise = float(problem.block_noise_w.min())
+        device = _worthwhile(problem, problem.channel_gain, least_noise, may_upload)
+        device = device[undominated(_criteria(problem, device, problem.channel_gain), num_blocks)]
+        return _table(problem, device[None, :])
+    rows = []
+    for block in range(num_blocks):
+        gain = problem.channel_gain[:, block]
+        device = _worthwhile(problem, gain, problem.block_noise_w[block], may_upload)
+        rows.append(device[undominated(_criteria(problem, device, gain), num_blocks)])
+    width = max((row.size for row in rows), default=0)
+    padded = np.zeros((num_blocks, width), dtype=np.int64)
+    is_real = np.zeros((num_blocks, width), dtype=bool)
+    for block, row in enumerate(rows):
+        padded[block, : row.size] = row
+        is_real[block, : row.size] = True
+    return _table(problem, padded, is_real)
+
+
+def all_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None = None) -> PairTable:
+    """Return every device on every block, unpruned, as Alg. 2 is printed. Takes O(n M) memory."""
+    device = np.arange(problem.num_devices) if may_upload is None else np.flatnonzero(may_upload)
+    return _table(problem, device[None, :])
+
+
+def _worthwhile(
+    problem: AllocationProblem, gain: FloatArray, noise_w: float, may_upload: BoolArray | None
+) -> IntArray:
+    """Return the devices that can send at all and bring more than their cheapest upload costs."""
+    least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
+    with np.errstate(over="ignore"):  # an infinite cost is never worth it
+        least_cost = problem.energy_weight * np.float64(least_energy)
+    is_worth = problem.contribution * gain > least_cost * (1.0 - 1e-12)  # never drop one for rounding
+    is_worth &= problem.contribution > 0
+    is_worth &= (gain > 0) & (problem.max_power_w > 0)
+    if may_upload is not None:
+        is_worth &= may_upload
+    return np.flatnonzero(is_worth)
+
+
+def _criteria(problem: AllocationProblem, device: IntArray, gain: FloatArray) -> tuple[FloatArray, ...]:
+    gain = gain[device]
+    criteria = [problem.contribution[device], gain, gain * problem.max_power_w[device]]
+    if problem.max_energy_j is not None:
+        limit = problem.energy_limit_of(device)
+        if limit.size and limit.min() < limit.max():  # equal limits follow the order of the gains
+            criteria.append(gain * limit)
+    return tuple(criteria)
+
+
+def _table(problem: AllocationProblem, device: IntArray, is_real: BoolArray | None = None) -> PairTable:
+    block = np.arange(problem.num_blocks)[:, None]
+    shape = (problem.num_blocks, device.shape[1])
+    every = np.broadcast_to(device, shape)
+    cap = snr_cap(problem, every, np.broadcast_to(block, shape))
+    if is_real is not None:
+        cap = np.where(is_real, cap, 0.0)
+    unit_cost = np.zeros(shape)
+    if problem.energy_weight > 0:
+        watts = watts_per_snr(problem, every, block)
+        with np.errstate(over="ignore"):
+            unit_cost = problem.energy_weight * problem.nat_time_s * np.where(cap > 0, watts, 0.0)
+    return PairTable(
+        device=device, contribution=problem.contribution[device], unit_cost=unit_cost, snr_cap=cap
+    )

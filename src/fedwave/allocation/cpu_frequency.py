@@ -1,0 +1,139 @@
+"""SP1, the CPU frequencies of one round, in closed form; and each device's selfish choice, Eq. (55)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.units import FloatArray
+from fedwave.wireless.link import compute_delay_s, compute_energy_j
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CpuPlan:
+    """CPU frequencies of all devices; ``reason`` is not empty if the work cannot end in time."""
+
+    cpu_frequency_hz: FloatArray
+    reason: str = ""
+
+
+def solve_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
+    """Return the frequencies that solve (SP1), Lemma 4 and Theorem 2, without their loop over stragglers.
+
+    All devices finish together, at T = max{(eta_1 sum iota w^3 / eta_2)^(1/3), max w / nu_max}, w = tau c
+    D: whoever finishes early could save energy by slowing down. O(n).
+    """
+    workload = problem.workload_cycles
+    impossible = _first_impossible(problem)
+    if impossible:
+        return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
+    largest = float(workload.max()) if workload.size else 0.0
+    if largest == 0.0:
+        return CpuPlan(cpu_frequency_hz=np.zeros(problem.num_devices))
+    # The cap is min over i of c_j D_j nu_i_max / (c_i D_i); Eq. (36) prints nu_j_max, see docs/deviations.md.
+    fastest_s = _fastest_finish_s(problem)
+    finish_s = max(fastest_s, min(_unhurried_finish_s(problem, largest), _compute_deadline_s(problem)))
+    return CpuPlan(cpu_frequency_hz=np.minimum(workload / finish_s, problem.max_frequency_hz))
+
+
+def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
+    """Return each device's own best frequency, Eq. (55): nu = min{(eta_2 / (eta_1 iota))^(1/3), nu_max}.
+
+    A compute deadline raises the frequency to what the deadline needs.
+    """
+    impossible = _first_impossible(problem)
+    if impossible:
+        return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
+    price = problem.energy_weight * problem.capacitance
+    frequency = np.where(price > 0, 0.0, problem.max_frequency_hz)  # free energy: as fast as possible
+    has_price = price > 0
+    frequency[has_price] = np.cbrt(problem.delay_weight / price[has_price])
+    deadline_s = _compute_deadline_s(problem)
+    if deadline_s < math.inf:
+        frequency = np.maximum(frequency, problem.workload_cycles / deadline_s)
+    frequency = np.minimum(frequency, problem.max_frequency_hz)
+    return CpuPlan(cpu_frequency_hz=np.where(problem.workload_cycles > 0, frequency, 0.0))
+
+
+def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> float:
+    """Return g1 of (SP1): eta_1 times the energy of computing plus eta_2 times its delay."""
+    cost = 0.0
+    if problem.energy_weight:
+        energy = compute_energy_j(
+            cpu_frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
+        )
+        cost += problem.energy_weight * float(energy.sum())
+    if problem.delay_weight:
+        delay = compute_delay_s(cpu_frequency_hz, workload_cycles=problem.workload_cycles)
+        cost += problem.delay_weight * float(delay.max(initial=0.0))
+    return cost
+
+
+def full_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
+    """Return every device's maximum frequency (0 for a device without work)."""
+    frequency = np.where(problem.workload_cycles > 0, problem.max_frequency_hz, 0.0)
+    return CpuPlan(cpu_frequency_hz=frequency, reason=_first_impossible(problem))
+
+
+def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generator) -> CpuPlan:
+    """Return frequencies drawn uniformly from the feasible region (0, nu_max], Sec. VII."""
+    share = 1.0 - rng.random(problem.num_devices)  # in (0, 1]: frequency 0 would never finish
+    impossible = _first_impossible(problem)
+    if impossible:
+        return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
+    slowest: FloatArray = np.zeros(problem.num_devices)
+    if problem.max_compute_delay_s is not None:
+        slowest = np.minimum(problem.workload_cycles / problem.max_compute_delay_s, problem.max_frequency_hz)
+    frequency = slowest + share * (problem.max_frequency_hz - slowest)
+    return CpuPlan(cpu_frequency_hz=np.where(problem.workload_cycles > 0, frequency, 0.0))
+
+
+def _unhurried_finish_s(problem: AllocationProblem, largest: float) -> float:
+    """Return (eta_1 sum iota w^3 / eta_2)^(1/3), scaled by the largest w so that nothing overflows."""
+    relative = problem.workload_cycles / largest
+    price = problem.energy_weight * float(np.dot(problem.capacitance, relative**3))
+    if price == 0.0:
+        return 0.0  # energy is free: as fast as possible
+    if problem.delay_weight == 0.0:
+        return math.inf
+    return largest * float(np.cbrt(price / problem.delay_weight))
+
+
+def _fastest_finish_s(problem: AllocationProblem) -> float:
+    is_busy = problem.workload_cycles > 0
+    return float((problem.workload_cycles[is_busy] / problem.max_frequency_hz[is_busy]).max())
+
+
+def _compute_deadline_s(problem: AllocationProblem) -> float:
+    """Return the time the CPUs may take.
+
+    With delay_weight 0 nothing else hurries them, so the upload's deadline then holds for computing, too.
+    """
+    if problem.max_compute_delay_s is not None:
+        return problem.max_compute_delay_s
+    if problem.delay_weight == 0.0 and problem.max_delay_s is not None:
+        return problem.max_delay_s
+    return math.inf
+
+
+def _first_impossible(problem: AllocationProblem) -> str:
+    workload, fastest = problem.workload_cycles, problem.max_frequency_hz
+    is_stuck = (workload > 0) & (fastest == 0)
+    if is_stuck.any():
+        device = int(np.argmax(is_stuck))
+        return (
+            f"device {device} has {workload[device]:g} cycles of work but max_frequency_hz = 0, so the round "
+            "never ends; leave it out or give it a frequency > 0"
+        )
+    if problem.max_compute_delay_s is not None:
+        is_late = workload > fastest * problem.max_compute_delay_s
+        if is_late.any():
+            device = int(np.argmax(is_late))
+            return (
+                f"device {device} cannot compute by {problem.max_compute_delay_s:g} s even at full frequency "
+                f"(it needs {workload[device] / fastest[device]:g} s)"
+            )
+    return ""

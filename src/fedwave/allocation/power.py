@@ -1,0 +1,103 @@
+"""SP2 at a given assignment, Lemma 6 and Theorem 4: the signal-to-noise ratio of all uploads, in closed form.
+
+All selected devices finish together (whoever is early could save energy by whispering), and with equal S
+and B that means they share one SNR x. The delay is s / ln(1 + x), s = S ln2 / B, and a device on a block
+with a = (I + B N0) / h watts per unit of SNR spends a s x / ln(1 + x) joules.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import lambertw
+
+from fedwave.units import FloatArray
+
+LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
+
+# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. Later terms are below
+# rounding for y <= sqrt(2).
+_SERIES = tuple((k - 1) / math.factorial(k) for k in range(23, 1, -1))
+
+
+def optimal_snr(delay_to_energy: float) -> float:
+    """Return the zero of f4, Lemma 6: (1 + x) ln(1 + x) - x = c, with c = eta_2 / b1 of Eq. (46).
+
+    x = exp(1 + W0((c - 1) / e)) - 1. Below c = 1 the argument nears the branch point of W0, where
+    rounding takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of
+    positive terms.
+    """
+    c = delay_to_energy
+    if c <= 0.0:
+        return 0.0
+    if c >= LARGEST_SNR:
+        return LARGEST_SNR
+    if c >= 1.0:
+        y = 1.0 + float(lambertw((c - 1.0) / math.e).real)
+        y -= (y - 1.0 - (c - 1.0) * math.exp(-y)) / y  # one Newton step on (y-1) e^y = c-1
+        return math.expm1(y)
+    y = math.sqrt(2.0 * c)  # right of the root, from where Newton descends without overshooting
+    for _ in range(60):  # five or six steps in practice
+        value = 0.0
+        for coefficient in _SERIES:
+            value = value * y + coefficient
+        step = (value * y * y - c) / (y * math.exp(y))
+        y -= step
+        if step <= 1e-16 * y:
+            break
+    return math.expm1(y)
+
+
+def delay_factor(snr: float) -> float:
+    """Return 1 / ln(1 + x): the upload delay in units of s = S ln2 / B, Eq. (28)."""
+    return 1.0 / math.log1p(snr) if snr > 0.0 else math.inf
+
+
+def energy_factor(snr: float) -> float:
+    """Return x / ln(1 + x): the upload energy in units of s (I + B N0) / h, Eq. (29). It grows from 1."""
+    return snr / math.log1p(snr) if snr > 0.0 else 1.0
+
+
+def snr_of_delay(delay_s: float, *, nat_time_s: float) -> float:
+    """Return the SNR that uploads in exactly this time, Eq. (41): 2^(S / (B delta)) - 1."""
+    exponent = nat_time_s / delay_s
+    return math.expm1(exponent) if exponent < math.log(LARGEST_SNR) else math.inf
+
+
+def snr_of_energy_factor(factor: FloatArray) -> FloatArray:
+    """Return the x with x / ln(1 + x) = factor, the inverse of ``energy_factor``; 0 where factor <= 1.
+
+    With y = ln(1 + x) this is (e^y - 1) / y = r, so y = -1/r - W_{-1}(-e^{-1/r} / r), then Newton steps
+    against the cancellation near r = 1.
+    """
+    r = np.clip(np.asarray(factor, dtype=np.float64), 1.0, LARGEST_SNR / 1e3)
+    inverse = 1.0 / r
+    argument = np.maximum(-inverse * np.exp(-inverse), -math.exp(-1.0))
+    with np.errstate(invalid="ignore", divide="ignore"):  # at the branch point lambertw may warn
+        y = -inverse - lambertw(argument, -1).real
+    near_one = r < 1.0 + 1e-3
+    y = np.where(near_one, 2.0 * (r - 1.0), y)  # first term of the inverse series
+    y = np.where(y > 0.0, y, 0.0)
+    for _ in range(3):
+        positive = y > 1e-300
+        safe = np.where(positive, y, 1.0)
+        mean_growth = np.expm1(safe) / safe
+        slope = (np.exp(safe) - mean_growth) / safe
+        slope = np.where(safe < 1e-4, 0.5 + safe / 3.0, slope)  # the quotient cancels for small y
+        y = np.where(positive, np.maximum(safe - (mean_growth - r) / slope, 0.0), 0.0)
+    return np.minimum(np.expm1(y), LARGEST_SNR)
+
+
+def best_common_snr(
+    unit_cost: float, *, delay_weight: float, nat_time_s: float, smallest: float, largest: float
+) -> float:
+    """Return the SNR that all uploads of an assignment share, Theorem 4.
+
+    ``unit_cost`` is eta_1 s sum of a over the assigned pairs; the range comes from deadline, power and
+    energy limits.
+    """
+    delay_cost = delay_weight * nat_time_s
+    # Free energy: as fast as possible. Overflowing quotients mean the same.
+    wished = optimal_snr(delay_cost / unit_cost) if unit_cost > delay_cost / LARGEST_SNR else LARGEST_SNR
+    return max(smallest, min(wished, largest))

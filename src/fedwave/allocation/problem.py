@@ -1,0 +1,189 @@
+"""One round's allocation problem (P): who uploads, on which block, at what power and CPU frequency."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedwave.errors import ProblemError
+from fedwave.units import FloatArray, IntArray
+
+_PER_DEVICE = ("channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance")
+_FIX_SIGN = {
+    "channel_gain": "A gain is a power ratio; convert decibels with fedwave.units.db_to_linear",
+    "max_power_w": "Use 0 for a device that cannot transmit; convert dBm with fedwave.units.dbm_to_watt",
+    "interference_w": "Use 0 for a block without interference",
+    "workload_cycles": "Use 0 for a device without work",
+    "max_frequency_hz": "Give the frequency in hertz",
+    "capacitance": "Use 0 to ignore the energy of computing",
+    "max_energy_j": "Use None for no limit",
+    "energy_weight": "A negative weight rewards wasting energy; use 0 to ignore energy",
+    "delay_weight": "A negative weight rewards waiting; use 0 with max_delay_s to ignore delay",
+    "noise_psd_w_per_hz": "Give a power density; convert dBm/Hz with fedwave.units.dbm_to_watt",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AllocationProblem:
+    """The data of problem (P): maximise U - eta_1 E - eta_2 T, Eq. (30)-(35), for n devices and M blocks.
+
+    Per-device values may be scalars. Arrays are kept as read-only views, never copied or modified.
+    """
+
+    contribution: FloatArray  # u, (n,); may be negative
+    channel_gain: FloatArray  # h, (n,), or (n, M) for frequency-selective channels
+    interference_w: FloatArray  # I, (M,)
+    max_power_w: FloatArray  # p_max, (n,)
+    workload_cycles: FloatArray  # tau c D, (n,)
+    max_frequency_hz: FloatArray  # nu_max, (n,)
+    capacitance: FloatArray  # iota, (n,)
+    model_bits: float  # S
+    bandwidth_hz: float  # B of one block
+    noise_psd_w_per_hz: float  # N0
+    energy_weight: float  # eta_1 [1/J]
+    delay_weight: float  # eta_2 [1/s]
+    max_delay_s: float | None = None  # hard deadline for the upload
+    max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy
+    max_compute_delay_s: float | None = None  # hard deadline for the local update
+
+    def __post_init__(self) -> None:
+        for name in ("model_bits", "bandwidth_hz"):
+            self._set_scalar(name, must_be_positive=True)
+        for name in ("noise_psd_w_per_hz", "energy_weight", "delay_weight"):
+            self._set_scalar(name, must_be_positive=False)
+        for name in ("max_delay_s", "max_compute_delay_s"):
+            if getattr(self, name) is not None:
+                self._set_scalar(name, must_be_positive=True)
+        self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
+        self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
+        for name in _PER_DEVICE:
+            shape: tuple[int, ...] = (self.num_devices,)
+            if name == "channel_gain" and np.ndim(self.channel_gain) == 2:
+                shape += (self.num_blocks,)
+            self._set_array(name, shape)
+        if self.max_energy_j is not None:
+            self._set_array("max_energy_j", (self.num_devices,))
+        self._check_combinations()
+
+    @property
+    def num_devices(self) -> int:
+        """Return n."""
+        return int(self.contribution.shape[0])
+
+    @property
+    def num_blocks(self) -> int:
+        """Return M."""
+        return int(self.interference_w.shape[0])
+
+    @property
+    def is_frequency_selective(self) -> bool:
+        """Return whether the gain differs between blocks, h[i, m]."""
+        return self.channel_gain.ndim == 2
+
+    @property
+    def block_noise_w(self) -> FloatArray:
+        """Return the noise and interference of each block, I_m + B N0 of Eq. (25)."""
+        return self.interference_w + self.bandwidth_hz * self.noise_psd_w_per_hz
+
+    @property
+    def nat_time_s(self) -> float:
+        """Return s = S ln 2 / B, the unit of the upload delay: delta = s / ln(1 + SNR), Eq. (25), (28)."""
+        return self.model_bits / self.bandwidth_hz * math.log(2.0)
+
+    def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
+        """Return h of each (device, block) pair."""
+        return self.channel_gain[device, block] if self.is_frequency_selective else self.channel_gain[device]
+
+    def energy_limit_of(self, device: IntArray) -> FloatArray:
+        """Return each device's upload energy limit in joules, infinite where there is none."""
+        if self.max_energy_j is None:
+            return np.full(np.shape(device), np.inf)
+        return np.asarray(self.max_energy_j)[device]
+
+    def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
+        value = getattr(self, name)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ProblemError(f"{name} must be one number, got {value!r}.") from None
+        bound = "> 0" if must_be_positive else ">= 0"
+        if not math.isfinite(number):
+            raise ProblemError(f"{name} must be a finite number {bound}, got {number}.")
+        if number < 0 or (must_be_positive and number == 0):
+            fix = f" {_FIX_SIGN[name]}." if name in _FIX_SIGN else " Check its unit and sign."
+            raise ProblemError(f"{name} must be {bound}, got {number:g}.{fix}")
+        object.__setattr__(self, name, number)
+
+    def _set_array(self, name: str, shape: tuple[int, ...], *, may_be_negative: bool = False) -> None:
+        array = _as_floats(getattr(self, name), name)
+        if array.ndim == 0:
+            array = np.broadcast_to(array, shape)
+        if array.shape != shape:
+            allowed = f"({self.num_devices},)"
+            if name == "channel_gain":
+                allowed += f" or ({self.num_devices}, {self.num_blocks})"
+            raise ProblemError(
+                f"{name} must have shape {allowed}, got {array.shape}. There are {self.num_devices} devices "
+                f"(from contribution) and {self.num_blocks} blocks (from interference_w)."
+            )
+        # Sum first: one pass without a temporary array, so a million devices cost a millisecond.
+        if not math.isfinite(array.sum()) and not np.isfinite(array).all():
+            where = _first_index(~np.isfinite(array))
+            raise ProblemError(
+                f"{name} must be finite, got {array[where]} at {_words(where)}. Remove or repair it."
+            )
+        if not may_be_negative and array.size and array.min() < 0:
+            where = _first_index(array < 0)
+            raise ProblemError(
+                f"{name} must be >= 0, got {array[where]:g} at {_words(where)}. {_FIX_SIGN[name]}."
+            )
+        view = array.view()
+        view.flags.writeable = False
+        object.__setattr__(self, name, view)
+
+    def _check_combinations(self) -> None:
+        noise = self.block_noise_w
+        if noise.size and noise.min() <= 0:
+            block = int(np.argmin(noise))
+            raise ProblemError(
+                f"interference_w + bandwidth_hz * noise_psd_w_per_hz must be > 0, got 0 on block {block}. "
+                "Without noise the rate is infinite; give noise_psd_w_per_hz (thermal noise is 4e-21 W/Hz)."
+            )
+        if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
+            raise ProblemError(
+                "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then "
+                "the cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."
+            )
+
+
+def _as_floats(value: Any, name: str) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{name} must hold numbers only, got {_shorten(value)}.") from None
+
+
+def _length(value: Any, name: str) -> int:
+    array = _as_floats(value, name)
+    if array.ndim != 1:
+        each = "block" if name == "interference_w" else "device"
+        raise ProblemError(
+            f"{name} must be a one-dimensional array with one value per {each}, got shape {array.shape}."
+        )
+    return int(array.shape[0])
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _first_index(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:
+    return tuple(int(index) for index in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def _words(where: tuple[int, ...]) -> str:
+    return f"index {where[0]}" if len(where) == 1 else f"device {where[0]}, block {where[1]}"

@@ -1,0 +1,210 @@
+"""What a solver returns, and the same numbers recomputed from the definitions alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.wireless.link import (
+    compute_delay_s,
+    compute_energy_j,
+    uplink_rate_bps,
+    upload_delay_s,
+    upload_energy_j,
+)
+
+
+class Status(Enum):
+    """How a solver ended. ``Allocation.reason`` says more where there is more to say."""
+
+    OPTIMAL = "optimal"  # proven, up to rounding
+    GAP_REACHED = "gap reached"  # proven within the relative gap asked for
+    LIMIT = "limit"  # stopped at the limit of matchings or iterations; the proven gap is in ``gap``
+    CONVERGED = "converged"  # a fixed point, e.g. of IVES; nothing is proven
+    FEASIBLE = "feasible"  # a heuristic's answer that meets every constraint
+    INFEASIBLE = "infeasible"  # a hard limit cannot be met; the devices concerned do not upload
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Allocation:
+    """Decisions for one round, their cost, and how sure we are of them."""
+
+    method: str
+    block_of_device: IntArray  # (n,), -1 = no block
+    transmit_power_w: FloatArray  # (n,)
+    cpu_frequency_hz: FloatArray  # (n,)
+    contribution: float  # U, Eq. (32)
+    energy_j: float  # E, Eq. (30): all devices' computing and the selected devices' upload
+    compute_delay_s: float  # first term of T, Eq. (31)
+    upload_delay_s: float  # second term of T, Eq. (31)
+    objective: float  # U - eta_1 E - eta_2 T, problem (P)
+    status: Status
+    reason: str = ""
+    iterations: int = 0  # matchings solved
+    upper_bound: float = math.inf  # no feasible point of (P) is better; infinite if nothing is proven
+    trace: FloatArray = field(default_factory=lambda: np.zeros(0))  # objective of (P) after each iteration
+
+    @property
+    def selected(self) -> IntArray:
+        """Return the sorted indices of the devices that upload."""
+        return np.flatnonzero(self.block_of_device >= 0)
+
+    @property
+    def num_selected(self) -> int:
+        """Return how many devices upload."""
+        return int(np.count_nonzero(self.block_of_device >= 0))
+
+    @property
+    def delay_s(self) -> float:
+        """Return the round's wall-clock time T, Eq. (31)."""
+        return self.compute_delay_s + self.upload_delay_s
+
+    @property
+    def gap(self) -> float:
+        """Return (upper_bound - objective) / |objective|; infinite if nothing is proven."""
+        if self.upper_bound <= self.objective:
+            return 0.0
+        return (self.upper_bound - self.objective) / abs(self.objective) if self.objective else math.inf
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Account:
+    """Each device's share of the round, (n,) arrays; the sums and maxima of Eq. (30)-(32) come from these."""
+
+    compute_energy_j: FloatArray
+    compute_delay_s: FloatArray
+    upload_energy_j: FloatArray  # 0 without a block
+    upload_delay_s: FloatArray  # 0 without a block
+    is_selected: BoolArray
+
+
+def account(problem: AllocationProblem, allocation: Allocation) -> Account:
+    """Return each device's energies and delays, Eq. (23)-(29), from the decisions alone."""
+    return _account(
+        problem, allocation.block_of_device, allocation.transmit_power_w, allocation.cpu_frequency_hz
+    )
+
+
+def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
+    """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
+    entry = account(problem, allocation)
+    contribution = float(problem.contribution[entry.is_selected].sum())
+    energy = float(entry.compute_energy_j.sum() + entry.upload_energy_j.sum())
+    delay = _maximum(entry.compute_delay_s) + _maximum(entry.upload_delay_s)
+    return contribution - _weighted(problem.energy_weight, energy) - _weighted(problem.delay_weight, delay)
+
+
+def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
+    """Return one line for each constraint of (P) or hard limit that the allocation breaks; empty if none."""
+    entry = account(problem, allocation)
+    block, power = allocation.block_of_device, allocation.transmit_power_w
+    used = block[entry.is_selected]
+    found = []
+    if np.any(block < -1) or np.any(block >= problem.num_blocks):
+        found.append(f"block_of_device must lie in -1..{problem.num_blocks - 1}")
+    if np.unique(used).size < used.size:
+        found.append("a block carries more than one device, Eq. (27)")
+    for device in np.flatnonzero((power < 0) | (power > problem.max_power_w)):
+        found.append(f"device {device} transmits at {power[device]:g} W, outside 0..max_power_w")
+    frequency = allocation.cpu_frequency_hz
+    for device in np.flatnonzero((frequency < 0) | (frequency > problem.max_frequency_hz)):
+        found.append(f"device {device} computes at {frequency[device]:g} Hz, outside 0..max_frequency_hz")
+    if problem.max_delay_s is not None:
+        for device in np.flatnonzero(entry.upload_delay_s > problem.max_delay_s):
+            found.append(f"device {device} uploads in {entry.upload_delay_s[device]:g} s, past max_delay_s")
+    if problem.max_energy_j is not None:
+        for device in np.flatnonzero(entry.upload_energy_j > problem.max_energy_j):
+            found.append(f"device {device} spends {entry.upload_energy_j[device]:g} J, above max_energy_j")
+    return tuple(found)
+
+
+def build_allocation(
+    problem: AllocationProblem,
+    *,
+    method: str,
+    device: IntArray,
+    block: IntArray,
+    power_w: FloatArray,
+    cpu_frequency_hz: FloatArray,
+    status: Status,
+    reason: str = "",
+    iterations: int = 0,
+    upload_upper_bound: float = math.inf,
+    trace: FloatArray | None = None,
+) -> Allocation:
+    """Return the allocation of the given (device, block, power) triples, its cost taken from the definitions.
+
+    ``upload_upper_bound`` and ``trace`` are values of (SP2); the cost of computing, (SP1), is taken off
+    here.
+    """
+    block_of_device = np.full(problem.num_devices, -1, dtype=np.int64)
+    block_of_device[device] = block
+    transmit_power_w = np.zeros(problem.num_devices)
+    transmit_power_w[device] = power_w
+    entry = _account(problem, block_of_device, transmit_power_w, cpu_frequency_hz)
+    compute_energy, compute_delay = float(entry.compute_energy_j.sum()), _maximum(entry.compute_delay_s)
+    upload_energy, upload_delay = float(entry.upload_energy_j.sum()), _maximum(entry.upload_delay_s)
+    contribution = float(problem.contribution[device].sum())
+    energy_weight, delay_weight = problem.energy_weight, problem.delay_weight
+    compute_cost = _weighted(energy_weight, compute_energy) + _weighted(delay_weight, compute_delay)
+    upload_cost = _weighted(energy_weight, upload_energy) + _weighted(delay_weight, upload_delay)
+    objective = contribution - upload_cost - compute_cost
+    upper_bound = objective if compute_cost == math.inf else upload_upper_bound - compute_cost
+    return Allocation(
+        method=method,
+        block_of_device=block_of_device,
+        transmit_power_w=transmit_power_w,
+        cpu_frequency_hz=cpu_frequency_hz,
+        contribution=contribution,
+        energy_j=compute_energy + upload_energy,
+        compute_delay_s=compute_delay,
+        upload_delay_s=upload_delay,
+        objective=objective,
+        status=status,
+        reason=reason,
+        iterations=iterations,
+        upper_bound=max(upper_bound, objective),
+        trace=np.zeros(0) if trace is None else trace - compute_cost,
+    )
+
+
+def _account(
+    problem: AllocationProblem, block_of_device: IntArray, power_w: FloatArray, frequency_hz: FloatArray
+) -> Account:
+    is_selected = block_of_device >= 0
+    device = np.flatnonzero(is_selected)
+    block = block_of_device[device]
+    upload_delay = np.zeros(problem.num_devices)
+    upload_energy = np.zeros(problem.num_devices)
+    rate = uplink_rate_bps(
+        power_w[device],
+        problem.gain_of(device, block),
+        interference_w=problem.interference_w[block],
+        bandwidth_hz=problem.bandwidth_hz,
+        noise_psd_w_per_hz=problem.noise_psd_w_per_hz,
+    )
+    upload_delay[device] = upload_delay_s(rate, model_bits=problem.model_bits)
+    sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
+    upload_energy[sends] = upload_energy_j(power_w[sends], upload_delay[sends])
+    return Account(
+        compute_energy_j=compute_energy_j(
+            frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
+        ),
+        compute_delay_s=compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles),
+        upload_energy_j=upload_energy,
+        upload_delay_s=upload_delay,
+        is_selected=is_selected,
+    )
+
+
+def _maximum(values: FloatArray) -> float:
+    return float(values.max()) if values.size else 0.0
+
+
+def _weighted(weight: float, value: float) -> float:
+    return weight * value if weight else 0.0  # a weight of 0 ignores even an endless delay

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from allocation_cells import paper_cell
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import LinearConstraint, milp
+
+from fedwave.allocation.assignment import assign_blocks, best_matching
+from fedwave.allocation.candidates import all_pairs, candidate_pairs
+from fedwave.allocation.power import energy_factor
+
+
+def largest_by_brute_force(weight):
+    num_rows, num_columns = weight.shape
+    best = 0.0
+    for columns in itertools.product(range(-1, num_columns), repeat=num_rows):
+        used = [column for column in columns if column >= 0]
+        if len(set(used)) == len(used):
+            best = max(best, sum(weight[row, column] for row, column in enumerate(columns) if column >= 0))
+    return best
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 2**32 - 1), st.booleans())
+def test_assignment_is_worth_as_much_as_the_best_of_all(num_rows, num_columns, seed, has_ties):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(-3, 4, (num_rows, num_columns)).astype(float)
+    if not has_ties:
+        weight += rng.normal(size=weight.shape)
+    row, column = assign_blocks(weight)
+    assert np.unique(row).size == row.size
+    assert np.unique(column).size == column.size
+    assert (weight[row, column] > 0).all()
+    assert_allclose(weight[row, column].sum(), largest_by_brute_force(weight), atol=1e-12)
+
+
+def test_assignment_agrees_with_an_integer_program():
+    weight = np.random.default_rng(4).normal(1.0, 2.0, (6, 9))
+    rows, columns = weight.shape
+    each_row = np.kron(np.eye(rows), np.ones(columns))
+    each_column = np.kron(np.ones(rows), np.eye(columns))
+    constraint = LinearConstraint(np.vstack([each_row, each_column]), ub=1.0)
+    exact = milp(-weight.ravel(), constraints=constraint, integrality=1, bounds=(0, 1))
+    row, column = assign_blocks(weight)
+    assert_allclose(weight[row, column].sum(), -exact.fun, rtol=1e-9)
+
+
+def test_pruned_table_gives_the_same_value_at_every_delay():
+    for seed in range(3):
+        for changes in (
+            {},
+            {"channel_gain": np.random.default_rng(seed).uniform(0.1, 1, (300, 6))},
+            {"max_energy_j": np.random.default_rng(seed).uniform(0.5, 3, 300), "max_delay_s": 8.0},
+        ):
+            problem = paper_cell(seed, num_devices=300, num_blocks=6, **changes)
+            few, every = candidate_pairs(problem), all_pairs(problem)
+            assert few.snr_cap.size < every.snr_cap.size / 2
+            for snr in 10.0 ** np.linspace(-3, 0, 8):
+                keywords = {"energy_factor": energy_factor(snr), "smallest_cap": snr}
+                value = best_matching(few, **keywords).value(energy_factor(snr))
+                assert_allclose(value, best_matching(every, **keywords).value(energy_factor(snr)), rtol=1e-12)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from allocation_cells import paper_cell, problems, small_problem
+from hypothesis import given, settings
+
+from fedwave.allocation import Status, account, allocate, violations
+from fedwave.allocation.limits import snr_cap, why_no_upload
+
+
+def test_a_deadline_nobody_can_meet_is_infeasible_and_says_who_came_closest():
+    found = allocate(small_problem(max_delay_s=0.5))
+    assert found.status is Status.INFEASIBLE
+    assert found.reason == (
+        "device 0 cannot finish by 0.5 s even at full power (it needs 1 s), and no other device can"
+    )
+    assert found.num_selected == 0
+    assert np.isfinite(found.objective)
+
+
+def test_an_energy_limit_nobody_can_meet_is_infeasible():
+    found = allocate(small_problem(max_energy_j=0.1))
+    assert found.status is Status.INFEASIBLE
+    assert "cannot upload within 0.1 J even at the slowest rate (it needs more than" in found.reason
+
+
+def test_limits_that_only_clash_together_are_explained():
+    problem = small_problem(max_delay_s=1.2, max_energy_j=0.75)
+    found = allocate(problem)
+    assert found.status is Status.INFEASIBLE
+    assert "device 0 cannot finish by 1.2 s with 0.75 J (fast enough takes too much energy)" in found.reason
+
+
+def test_a_device_exactly_at_the_deadline_may_upload():
+    # Device 0 on block 0 at full power: SNR 1, one bit per second and hertz, one second, one joule.
+    found = allocate(small_problem(max_delay_s=1.0, max_energy_j=1.0))
+    assert found.selected.tolist() == [0]
+    assert found.upload_delay_s == 1.0
+    assert violations(small_problem(max_delay_s=1.0, max_energy_j=1.0), found) == ()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_limits_hold_exactly_not_almost(seed):
+    rng = np.random.default_rng(seed)
+    limits = {"max_delay_s": rng.uniform(2, 12), "max_energy_j": rng.uniform(0.8, 3, 100)}
+    if seed % 3 == 0:
+        limits["max_energy_j"] = None
+    if seed % 3 == 1:
+        limits["max_delay_s"] = None
+    problem = paper_cell(seed, contribution=rng.exponential(100, 100), **limits)
+    for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl"):
+        found = allocate(problem, method, rng=rng)
+        entry = account(problem, found)
+        if problem.max_delay_s is not None:
+            assert entry.upload_delay_s.max() <= problem.max_delay_s
+        if problem.max_energy_j is not None:
+            assert (entry.upload_energy_j <= problem.max_energy_j).all()
+        assert (found.transmit_power_w <= problem.max_power_w).all()
+
+
+def test_a_tighter_limit_never_raises_the_optimum():
+    free = allocate(paper_cell(4)).objective
+    for limits in ({"max_delay_s": 4.0}, {"max_energy_j": 1.0}):
+        found = allocate(paper_cell(4, **limits))
+        assert found.status is Status.OPTIMAL
+        assert found.objective < free
+    slack = allocate(paper_cell(4, max_delay_s=1e6, max_energy_j=1e6)).objective
+    assert slack == pytest.approx(free, rel=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_every_pair_at_its_cap_keeps_every_limit(problem):
+    from fedwave.allocation.limits import watts_per_snr
+    from fedwave.allocation.power import delay_factor, energy_factor
+
+    shape = (problem.num_devices, problem.num_blocks)
+    device, block = (index.ravel() for index in np.indices(shape))
+    cap, watts = snr_cap(problem, device, block), watts_per_snr(problem, device, block)
+    for i, x, a in zip(device, cap, watts, strict=True):
+        if x == 0 or x >= 1e300:
+            continue
+        slack = 1 + 1e-9
+        assert x * a <= problem.max_power_w[i] * slack
+        if problem.max_delay_s is not None:
+            assert problem.nat_time_s * delay_factor(x) <= problem.max_delay_s * slack
+        if problem.max_energy_j is not None:
+            assert problem.nat_time_s * a * energy_factor(x) <= problem.max_energy_j[i] * slack
+
+
+def test_reasons_name_missing_power_and_gain():
+    blocks = np.arange(2)
+    silent = small_problem(max_power_w=[0.0, 1.0, 1.0], channel_gain=[1.0, 0.0, 1.0])
+    assert why_no_upload(silent, 0, blocks) == "device 0 cannot upload: its max_power_w is 0"
+    assert why_no_upload(silent, 1, blocks) == "device 1 cannot upload: its channel_gain is 0"

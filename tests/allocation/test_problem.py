@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from allocation_cells import small_problem
+
+from fedwave.errors import ProblemError
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_power_w": [1.0, 2.0]}, r"max_power_w must have shape \(3,\), got \(2,\). There are 3 devices"),
+        ({"channel_gain": np.ones((3, 5))}, r"channel_gain must have shape \(3,\) or \(3, 2\), got \(3, 5\)"),
+        ({"channel_gain": np.ones((2, 3, 1))}, r"channel_gain must have shape .* got \(2, 3, 1\)"),
+        (
+            {"contribution": [[1.0, 2.0, 3.0]]},
+            r"contribution must be a one-dimensional array .* got shape \(1, 3\)",
+        ),
+        ({"interference_w": 0.5}, r"interference_w must be a one-dimensional array with one value per block"),
+        ({"max_energy_j": [1.0, 2.0]}, r"max_energy_j must have shape \(3,\), got \(2,\)"),
+        ({"contribution": [1.0, np.nan, 2.0]}, r"contribution must be finite, got nan at index 1"),
+        ({"max_power_w": [1.0, np.inf, 2.0]}, r"max_power_w must be finite, got inf at index 1"),
+        ({"channel_gain": [[1, 1], [1, np.nan], [1, 1]]}, r"must be finite, got nan at device 1, block 1"),
+        ({"contribution": ["a", "b", "c"]}, r"contribution must hold numbers only, got \['a', 'b', 'c'\]"),
+        (
+            {"channel_gain": [1.0, -0.5, 1.0]},
+            r"channel_gain must be >= 0, got -0.5 at index 1. A gain is a power",
+        ),
+        ({"max_power_w": [1.0, 1.0, -30]}, r"max_power_w must be >= 0, got -30 at index 2. .* convert dBm"),
+        ({"interference_w": [-1.0, 0.0]}, r"interference_w must be >= 0, got -1 at index 0"),
+        ({"workload_cycles": [-1.0, 0.0, 1.0]}, r"workload_cycles must be >= 0"),
+        ({"bandwidth_hz": 0}, r"bandwidth_hz must be > 0, got 0"),
+        ({"model_bits": -1}, r"model_bits must be > 0, got -1"),
+        ({"bandwidth_hz": np.nan}, r"bandwidth_hz must be a finite number > 0, got nan"),
+        ({"model_bits": None}, r"model_bits must be one number, got None"),
+        ({"energy_weight": -0.5}, r"energy_weight must be >= 0, got -0.5. A negative weight rewards wasting"),
+        ({"delay_weight": -1}, r"delay_weight must be >= 0, got -1"),
+        ({"max_delay_s": 0.0}, r"max_delay_s must be > 0, got 0"),
+        ({"max_energy_j": -1.0}, r"max_energy_j must be >= 0, got -1 at index 0. Use None for no limit"),
+        (
+            {"delay_weight": 0},
+            r"delay_weight must be > 0 when there is no max_delay_s, got 0. .* set max_delay_s",
+        ),
+        ({"noise_psd_w_per_hz": 0}, r"must be > 0, got 0 on block 0. Without noise the rate is infinite"),
+    ],
+)
+def test_bad_input_is_refused_with_one_clear_line(changes, message):
+    with pytest.raises(ProblemError, match=message) as caught:
+        small_problem(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_scalars_stand_for_equal_devices():
+    problem = small_problem(max_power_w=1.5, capacitance=0.5, max_energy_j=2.0)
+    np.testing.assert_array_equal(problem.max_power_w, [1.5, 1.5, 1.5])
+    np.testing.assert_array_equal(problem.max_energy_j, [2.0, 2.0, 2.0])
+
+
+def test_inputs_are_neither_copied_nor_made_read_only():
+    gain = np.array([1.0, 0.5, 0.25])
+    problem = small_problem(channel_gain=gain)
+    assert np.shares_memory(problem.channel_gain, gain)
+    assert gain.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        problem.channel_gain[0] = 2.0
+
+
+def test_integers_and_lists_are_accepted():
+    problem = small_problem(contribution=[1, 2, 3], model_bits=10)
+    assert problem.contribution.dtype == np.float64
+    assert problem.model_bits == 10.0
