@@ -3,7 +3,7 @@
     python benchmarks/bench_round.py
 
 Both compute the same round (50 training devices, the paper's CNN on 28x28 images, exact meta-gradients) in
-the same process, in turns, so that a noisy machine slows both. The result is asserted: equal parameters, and at
+the same process, in turns, so that a noisy machine slows both. Asserted: equal parameters, and at
 least 1.6 times the speed.
 """
 

@@ -63,7 +63,7 @@ class StopAfter:
     def __init__(self, rounds: int) -> None:
         self.left = rounds
 
-    def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
+    def started(self, *_: object) -> None:
         pass
 
     def round_done(self, record: RoundRecord) -> None:

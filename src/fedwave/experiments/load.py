@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.experiments.schema import Experiment
+from fedwave.wireless.load import anchor_paths
 
 Settings = dict[str, Any]
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -79,6 +80,8 @@ def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source} is not valid TOML: {error}. Fix that line.") from error
+    if path.suffix == ".toml" and isinstance(settings.get("cell"), dict):
+        settings["cell"] = anchor_paths(settings["cell"], path.resolve().parent)
     base = settings.pop("extends", None)
     if base is None:
         return settings
