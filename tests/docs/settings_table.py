@@ -1,6 +1,6 @@
 """The tables of settings in docs/training.md, made from the schema.
 
-    python -m tests.docs.settings_table        # rewrites them
+python -m tests.docs.settings_table        # rewrites them
 """
 
 from __future__ import annotations

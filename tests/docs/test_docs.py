@@ -1,0 +1,192 @@
+"""The documentation is true: examples run, links and anchors exist, tables agree with the code."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedwave.allocation import METHODS
+from fedwave.data import PARTITIONS
+from fedwave.experiments import load_experiment, preset_names
+from fedwave.experiments.run import run_experiment
+from fedwave.learning.models import MODELS
+from fedwave.selection import POLICIES
+from tests.docs import settings_table
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
+BLOCK = re.compile(r"^```python (runnable|file=(\S+))\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def read(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def _registries_are_restored():
+    before = [(registry, dict(registry)) for registry in (POLICIES, MODELS, METHODS, PARTITIONS)]
+    modules = set(sys.modules)
+    yield
+    for registry, content in before:
+        registry.clear()
+        registry.update(content)
+    for name in set(sys.modules) - modules:
+        if not name.startswith(("fedwave", "torch")) and name in ("my_model",):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("_registries_are_restored")
+@pytest.mark.parametrize("page", ["tutorial.md", "extending.md", "run-folder.md"])
+def test_marked_code_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    blocks = BLOCK.findall(read(page))
+    for _, file_name, code in blocks:  # files first, so that a page may show the use before the module
+        if file_name:
+            (tmp_path / file_name).write_text(code, encoding="utf-8")
+    namespace: dict[str, object] = {"__name__": "docs"}
+    runnable = [code for kind, _, code in blocks if kind == "runnable"]
+    assert runnable
+    for code in runnable:
+        exec(compile(code, page, "exec"), namespace)
+    if page == "tutorial.md":  # the output shown is the real one, as far as it is rounded
+        assert "[0.339 0.4   0.399 0.41  0.416 0.422 0.423 0.422 0.446 0.483]" in capsys.readouterr().out
+
+
+def test_the_policy_of_the_skeleton_keeps_the_contract(tmp_path, monkeypatch):
+    import numpy as np
+
+    code = next(code for _, _, code in BLOCK.findall(read("extending.md")) if "class PowerOfChoice" in code)
+    namespace: dict[str, object] = {"__name__": "docs"}
+    monkeypatch.setattr("fedwave.selection.POLICIES", dict(POLICIES))
+    exec(code, namespace)
+    policy = namespace["PowerOfChoice"](3)
+    scores = np.arange(10.0)
+    for seed in range(20):
+        chosen = policy.select(10, scores, rng=np.random.default_rng(seed))
+        assert len(chosen) == 3
+        assert np.all(np.diff(chosen) > 0)
+        # Three others were drawn and lost, so the smallest of the chosen has at least three below it.
+        assert chosen[0] >= 3
+
+
+@pytest.mark.usefixtures("_registries_are_restored")
+def test_the_model_of_the_skeleton_equals_its_plain_module(tmp_path, monkeypatch):
+    import numpy as np
+    import torch
+
+    from fedwave.learning import build_model
+
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "docs"}
+    for _, _, code in BLOCK.findall(read("extending.md")):
+        exec(code, namespace)
+        if "class TanhNet" in code:
+            break
+    model = build_model("tanh", (1, 4, 4), 3, hidden=[5])
+    own = [model.initial_parameters(np.random.default_rng(seed)) for seed in (0, 1)]
+    stacked = {name: torch.stack([one[name] for one in own]) for name in own[0]}
+    inputs = torch.randn(2, 6, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+    scores = model.logits(stacked, inputs)
+    for device in (0, 1):
+        plain = model.to_module(own[device])(inputs[device].flatten(1))
+        torch.testing.assert_close(scores[device], plain)
+
+
+def slugs(text: str) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue  # the web
+        file_name, _, anchor = target.partition("#")
+        path = (page.parent / file_name).resolve() if file_name else page
+        assert path.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in slugs(path.read_text(encoding="utf-8")), f"{page.name} links to {target}"
+
+
+def test_anchors_that_the_code_names_exist():
+    named = {
+        (path.name, page, anchor)
+        for path, text in SOURCES.items()
+        for page, anchor in re.findall(r"docs/([\w-]+\.md)(?:#([\w-]+))?", text)
+    }
+    assert named
+    for source, page, anchor in named:
+        assert (ROOT / "docs" / page).exists(), f"{source} names docs/{page}"
+        if anchor:
+            assert anchor in slugs(read(page)), f"{source} names docs/{page}#{anchor}"
+
+
+def test_the_settings_tables_are_those_of_the_schema():
+    found = settings_table.BETWEEN.search(read("training.md"))
+    assert found
+    shown = found[0].removeprefix(found[1]).removesuffix(found[2])
+    assert shown == settings_table.settings_tables(), "run: python -m tests.docs.settings_table"
+
+
+def documented_columns(heading: str) -> list[list[str]]:
+    """Return the first column of each table under a heading of run-folder.md."""
+    section = read("run-folder.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    tables = re.split(r"^\| column \| unit \| meaning \|\n\|---\|---\|---\|\n", section, flags=re.MULTILINE)[
+        1:
+    ]
+    return [re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE) for table in tables]
+
+
+@pytest.mark.parametrize("preset", ["digits/nufm", "digits/ural"])
+def test_the_documented_columns_are_those_of_a_run(preset, tmp_path):
+    over_cell = preset == "digits/ural"
+    path = run_experiment(load_experiment(preset, ["num_rounds=1"]), tmp_path / "run").path
+    rounds, cell_rounds = documented_columns("rounds.csv")
+    devices, cell_devices = documented_columns("devices.csv")
+    expected = {
+        "rounds.csv": [*rounds[:-1], *cell_rounds, rounds[-1]] if over_cell else rounds,
+        "devices.csv": devices + cell_devices if over_cell else devices,
+        "heldout.csv": documented_columns("heldout.csv")[0],
+    }
+    for name, columns in expected.items():
+        with (path / name).open(encoding="utf-8") as file:
+            assert next(csv.reader(file)) == columns
+    listed = set(re.findall(r"^\| `([\w.]+)` \|", read("run-folder.md").split("\n## ")[0], re.MULTILINE))
+    assert {file.name for file in path.iterdir()} <= listed
+
+
+def test_the_names_and_modules_of_the_notation_exist():
+    everything = "\n".join(SOURCES.values())
+    rows = re.findall(r"^\| (.+) \|$", read("notation.md"), re.MULTILINE)
+    for row in rows:
+        if row.startswith(("symbol", "---")):
+            continue
+        _, names, _, _, modules = (cell.strip() for cell in row.split(" | "))
+        for module in re.findall(r"`([^`]+)`", modules):
+            assert (ROOT / "src" / "fedwave" / module).exists(), module
+        for name in re.findall(r"`([a-z_A-Z]\w*)`", names):
+            stem = re.sub(r"_0$", "_", name)  # gradient_norm_0 is made from a template
+            assert re.search(rf"\b{stem}", everything), name
+
+
+def test_commands_shown_name_real_presets_and_settings():
+    seen = 0
+    for page in PAGES:
+        for line in re.findall(
+            r"(?:^|\$ |`)(?:PYTHONPATH=\. )?fedwave run ([^`\n]+)", page.read_text("utf-8")
+        ):
+            words = shlex.split(line, comments=True)
+            if words[0] in preset_names():
+                load_experiment(words[0], [words[i + 1] for i, word in enumerate(words) if word == "-s"])
+                seen += 1
+    assert seen >= 5
