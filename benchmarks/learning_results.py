@@ -1,4 +1,4 @@
-"""NUFM, Per-FedAvg and FedAvg on real Fashion-MNIST in the paper's setting, over seeds and the same partitions.
+"""NUFM, Per-FedAvg and FedAvg on real Fashion-MNIST in the paper's setting, on the same partitions.
 
     python benchmarks/learning_results.py [--out runs/fashion-mnist] [--data-dir DIR] [--seeds 0 1 2 3 4]
 
@@ -51,7 +51,8 @@ def main() -> None:
     for name, other in (("Per-FedAvg", per_fedavg), ("FedAvg", fedavg)):
         difference = paired_difference(nufm, other, "heldout_accuracy")
         console.print(
-            f"NUFM minus {name}, paired by seed: {100 * difference.mean:+.2f} ± {100 * difference.half_width:.2f} points"
+            f"NUFM minus {name}, paired by seed: {100 * difference.mean:+.2f} "
+            f"± {100 * difference.half_width:.2f} points"
         )
     plot_runs(runs, arguments.out / "comparison.png")
     mean = interval([run.last("heldout_accuracy") for run in nufm]).mean
