@@ -31,7 +31,11 @@ def test_the_example_is_a_valid_cell():
         ("interference_dbm = [-118, -112, -121, -109]", "interference_dbm = -110", r"num_blocks = None"),
         ("interference_dbm = [-118, -112, -121, -109]", "", r"cell has no interference_w"),
         ("[weights]", "[weights", r"cell is not valid TOML: .*line"),
-        ("contribution = [9.1", "contribution = [-9.1, 2", r"channel_gain must have shape \(13,\) or \(13, 4\), got \(12,\)"),
+        (
+            "contribution = [9.1",
+            "contribution = [1, 2",
+            r"channel_gain must have shape \(13,\) or \(13, 4\), got \(12,\)",
+        ),
     ],
 )
 def test_mistakes_in_the_file_are_named(old, new, message):

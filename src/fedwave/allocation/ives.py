@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.candidates import PairTable, all_pairs, candidate_pairs
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
@@ -125,8 +123,7 @@ def _first_snr(problem: AllocationProblem, table: PairTable, start: float | None
     if problem.is_frequency_selective:
         caps = table.snr_cap[table.snr_cap > 0]
     else:
-        worst_block = int(np.argmax(problem.block_noise_w)) if problem.num_blocks else 0
-        caps = table.snr_cap[worst_block : worst_block + 1]
+        caps = table.snr_cap[-1:]  # rows go from the quietest to the worst block
         caps = caps[caps > 0]
     return float(caps.min()) if caps.size else LARGEST_SNR
 

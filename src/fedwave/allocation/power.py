@@ -17,8 +17,8 @@ from fedwave.units import FloatArray
 LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
 
 _SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the Lambert W function
-# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO, where
-# y < 0.32, the terms left out are below rounding.
+# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO,
+# where y < 0.32, the terms left out are below rounding.
 _SERIES = tuple((k - 1) / math.factorial(k) for k in range(14, 1, -1))
 
 
