@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from fedwave.allocation import Allocation, AllocationProblem, Status, account, allocate
 
-FIXED_OVERHEAD_S = 8e-3  # a search in Python of some 50 matchings; scipy's routine is one call into C++
+FIXED_OVERHEAD_S = 15e-3  # the search itself, some 40 matchings steered from Python: 4 ms on an idle core
 SEEDS = 100
 
 
