@@ -33,6 +33,13 @@ class PairTable:
         """Return whether column k is the same device in every row."""
         return len(self.device) == 1
 
+    @property
+    def largest_contribution(self) -> float:
+        """Return a bound on any matching's contribution: the M best devices, or the best of each row."""
+        if self.is_shared:
+            return float(np.sort(self.contribution[0])[-len(self.block) :].sum())
+        return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
+
     def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
         """Return the device of each (row, column)."""
         return self.device[0, column] if self.is_shared else self.device[row, column]

@@ -102,8 +102,7 @@ class BranchAndBound:
         low = max(self._floor, float(np.nextafter(0.0, 1.0)))
         if self._delay_weight > 0.0:
             # A delay that costs more than all contributions together is worse than nobody uploading.
-            most = np.sort(self._table.contribution.max(axis=0))[-caps.shape[0] :].sum()
-            nats = self._delay_weight * self._nat_time_s / most
+            nats = self._delay_weight * self._nat_time_s / self._table.largest_contribution
             low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
         if low > highest:
             return None
