@@ -43,6 +43,7 @@ class Fedwave:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("COLUMNS", "120")
         monkeypatch.delenv("FEDWAVE_DATA", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: str) -> Done:
@@ -121,7 +122,8 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         ("run paper/nuffm", 'Did you mean "paper/nufm"'),
         ("run -s algorithm.numselected=3", 'Did you mean "num_selected"'),
         ("run digits/nufm -s algorithm.num_selected=99", "number of training devices (30), got 99"),
-        ("run paper/nufm --data-dir nowhere", "fashion-mnist"),
+        ("run paper/nufm --data-dir nowhere", "--data-dir must name an existing folder"),
+        ("run paper/nufm -s data.dataset=cifar-10 --data-dir .", "fedwave datasets download cifar-10"),
         ("run digits/nufm -s data.dataset=digitz", 'Did you mean "digits"'),
         ("run digits/nufm -s partition.num_devices=500", "Use fewer devices"),
         ("run digits/nufm -s model.kind=nowhere.at_all:net", 'cannot import "nowhere.at_all"'),

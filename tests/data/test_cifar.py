@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_files import write_cifar_10
 
 from fedwave.data import load_dataset
 from fedwave.errors import DataError
+from tests.data.dataset_files import write_cifar_10
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, Thread
 from pathlib import Path
 
 import pytest
-from dataset_files import write_cifar_10, write_fashion_mnist
 
 from fedwave.data import load_dataset
 from fedwave.data.download import DOWNLOADS, MIRROR_VARIABLE, RemoteFile, download_dataset
 from fedwave.errors import ConfigError, DataError
+from tests.data.dataset_files import write_cifar_10, write_fashion_mnist
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

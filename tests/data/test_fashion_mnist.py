@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_files import idx_bytes, write_fashion_mnist
 
 from fedwave.data import load_dataset
 from fedwave.errors import DataError
+from tests.data.dataset_files import idx_bytes, write_fashion_mnist
 
 IMAGES = "train-images-idx3-ubyte"
 LABELS = "train-labels-idx1-ubyte"

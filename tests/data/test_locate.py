@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dataset_files import write_fashion_mnist
 
 from fedwave.data import load_dataset, locate
 from fedwave.errors import ConfigError
+from tests.data.dataset_files import write_fashion_mnist
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_files import picture_bytes, write_tiny_imagenet
 
 from fedwave.data import load_dataset
 from fedwave.errors import ConfigError, DataError
+from tests.data.dataset_files import picture_bytes, write_tiny_imagenet
 
 
 @pytest.fixture

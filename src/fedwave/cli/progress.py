@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fedwave.experiments.schema import Experiment
@@ -32,9 +33,12 @@ class ProgressBar:
         if self._progress.live.is_started:
             self._progress.stop()
 
-    def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
+    def started(
+        self, folder: Path, experiment: Experiment, next_round: int, warnings: tuple[str, ...]
+    ) -> None:
         """Show the bar where the run begins."""
-        del folder
+        for warning in warnings:
+            self._progress.console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False)
         self._accuracy = None
         self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
@@ -45,7 +49,16 @@ class ProgressBar:
         """Move on by one round."""
         measured = record.columns.get("heldout_accuracy")
         self._accuracy = self._accuracy if measured is None else float(measured)
+        if record.columns.get("num_received") == 0:
+            note = escape(str(record.columns.get("note", "")))
+            self._progress.console.print(f"round {record.round_index}: {note}", highlight=False)
+        cost = ""
+        if "cumulative_delay_s" in record.columns:
+            cost = (
+                f"  {record.columns['cumulative_delay_s']:.4g} s"
+                f"  {record.columns['cumulative_energy_j']:.4g} J"
+            )
         tested = "" if self._accuracy is None else f"  accuracy {self._accuracy:.1%}"
         self._progress.update(
-            self._task, advance=1, figures=f"loss {record.columns['train_loss']:.3f}{tested}"
+            self._task, advance=1, figures=f"loss {record.columns['train_loss']:.3f}{tested}{cost}"
         )

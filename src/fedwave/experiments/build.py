@@ -9,14 +9,19 @@ import torch
 
 from fedwave.data import Dataset, DeviceData, load_dataset, partition, split_heldout
 from fedwave.errors import ConfigError, did_you_mean
+from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
-from fedwave.learning import build_model
+from fedwave.learning import Model, build_model
+from fedwave.learning.quantise import message_bits
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, require_enough_devices
+from fedwave.simulation.cell_scheduler import CellScheduler
+from fedwave.simulation.contribution_scale import ContributionScale
 from fedwave.simulation.device_pool import DevicePool, Standardiser
 from fedwave.simulation.scheduler import PolicyScheduler, Scheduler
 from fedwave.simulation.simulation import Simulation, Testing, Training
 from fedwave.units import IntArray
+from fedwave.wireless.cell import Cell
 
 # A chunk of devices computes on about this many input values at once: enough to keep a core busy, few enough
 # to stay in its cache. On 28x28 images it makes 64 samples, the flat part of the measured curve.
@@ -43,17 +48,19 @@ def build_simulation(
     algorithm, evaluation = experiment.algorithm, experiment.evaluation
     assert algorithm.gradient is not None
     shape = data.input_shape
+    model = build_model(
+        experiment.model.kind,
+        shape,
+        data.num_classes,
+        channels=experiment.model.channels,
+        hidden=experiment.model.hidden,
+    )
+    scheduler, warnings = build_scheduler(experiment, train, model)
     return Simulation(
-        model=build_model(
-            experiment.model.kind,
-            shape,
-            data.num_classes,
-            channels=experiment.model.channels,
-            hidden=experiment.model.hidden,
-        ),
+        model=model,
         train=train,
         heldout=heldout,
-        scheduler=build_scheduler(experiment, len(train)),
+        scheduler=scheduler,
         training=Training(
             gradient=algorithm.gradient,
             inner_lr=algorithm.inner_lr,
@@ -72,11 +79,17 @@ def build_simulation(
         seed=experiment.seed,
         chunk_samples=experiment.execution.chunk_samples
         or min(max(VALUES_PER_CHUNK // math.prod(shape), 16), 1024),
+        bits_per_parameter=experiment.cell.bits_per_parameter if experiment.cell else 32,
+        warnings=warnings,
     )
 
 
-def build_scheduler(experiment: Experiment, num_devices: int) -> Scheduler:
-    """Return who decides on the uploads."""
+def build_scheduler(
+    experiment: Experiment, train: DevicePool, model: Model
+) -> tuple[Scheduler, tuple[str, ...]]:
+    """Return who decides on the uploads, and warnings about its settings."""
+    if experiment.cell is not None:
+        return build_cell_scheduler(experiment, experiment.cell, train, model)
     algorithm = experiment.algorithm
     selection = str(algorithm.selection)
     if selection not in POLICIES:
@@ -84,9 +97,44 @@ def build_scheduler(experiment: Experiment, num_devices: int) -> Scheduler:
             f'algorithm.selection must be a known policy, got "{selection}". '
             + did_you_mean(selection, POLICIES)
         )
-    require_enough_devices(algorithm.num_selected, num_devices)
+    require_enough_devices(algorithm.num_selected, len(train))
     policy = POLICIES[selection](algorithm.num_selected)
-    return PolicyScheduler(policy, num_devices, algorithm.num_selected, experiment.seed)
+    return PolicyScheduler(policy, len(train), algorithm.num_selected, experiment.seed), ()
+
+
+def build_cell_scheduler(
+    experiment: Experiment, section: CellSection, train: DevicePool, model: Model
+) -> tuple[CellScheduler, tuple[str, ...]]:
+    """Return the scheduler of a radio cell whose devices are the training devices, in order."""
+    cell = Cell.build(section.radio, num_devices=len(train), seed=experiment.seed)
+    scheduler = CellScheduler(
+        cell=cell,
+        num_samples=train.num_samples,
+        num_local_steps=experiment.algorithm.num_local_steps,
+        model_bits=model_bits(section, model, normalised=cell.config.normalised),
+        method=str(section.method),
+        selection=str(section.selection),
+        energy_weight=section.energy_weight,
+        delay_weight=section.delay_weight,
+        scale=ContributionScale(section.contribution_scale, section.contribution_constant),
+        seed=experiment.seed,
+        max_delay_s=section.max_delay_s,
+        max_energy_j=section.max_energy_j,
+        report_bits=section.report_bits,
+        idle_power_w=section.idle_power_w,
+        everyone_computes=section.everyone_computes,
+    )
+    return scheduler, cell.warnings
+
+
+def model_bits(section: CellSection, model: Model, *, normalised: bool) -> float:
+    """Return S: as given, or from the model; the paper's normalised cell counts a float32 model as 1."""
+    if section.model_bits is not None:
+        return section.model_bits
+    if normalised:
+        return section.bits_per_parameter / 32
+    parameters = model.initial_parameters(generator(0, Stream.MODEL_INIT))
+    return float(message_bits(parameters, section.bits_per_parameter))
 
 
 def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:

@@ -17,6 +17,15 @@ from fedwave.simulation.run_folder import CONFIG, RunFolder
 from fedwave.units import FloatArray
 
 
+@dataclass(frozen=True)
+class Cost:
+    """Rounds, seconds on the cell's clock and joules of all devices; NaN where there is no cell."""
+
+    rounds: int
+    delay_s: float
+    energy_j: float
+
+
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
     """One run's settings and its table of rounds."""
@@ -37,6 +46,23 @@ class FinishedRun:
             return np.full(self.num_rounds, np.nan)
         return np.asarray(values, dtype=np.float64)
 
+    @property
+    def has_cell(self) -> bool:
+        """Whether seconds and joules were counted."""
+        return "cumulative_energy_j" in self.columns
+
+    def cost_of_reaching(self, accuracy: float) -> Cost | None:
+        """Return what it took until the held-out accuracy first was that high; None if it never was."""
+        reached = np.flatnonzero(self.curve("heldout_accuracy") >= accuracy)
+        if reached.size == 0:
+            return None
+        first = int(reached[0])
+        return Cost(
+            rounds=first + 1,
+            delay_s=float(self.curve("cumulative_delay_s")[first]),
+            energy_j=float(self.curve("cumulative_energy_j")[first]),
+        )
+
     def last(self, name: str) -> float:
         """Return the last measured value of a column, NaN if there is none."""
         measured = self.curve(name)
@@ -55,9 +81,14 @@ class Interval:
     def __str__(self) -> str:
         if math.isnan(self.mean):
             return "-"
-        return (
-            f"{self.mean:.4g}" if math.isnan(self.half_width) else f"{self.mean:.4g} ± {self.half_width:.2g}"
-        )
+        if math.isnan(self.half_width):
+            return _digits(self.mean, 4)
+        return f"{_digits(self.mean, 4)} ± {_digits(self.half_width, 2)}"
+
+
+def _digits(value: float, count: int) -> str:
+    """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
+    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:.{count}g}"
 
 
 def read_run(path: Path | str) -> FinishedRun:
@@ -72,6 +103,12 @@ def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
     for run in runs:
         groups.setdefault(run.experiment.name, []).append(run)
     return groups
+
+
+def common_target(runs: Iterable[FinishedRun]) -> float:
+    """Return the highest whole percentage of held-out accuracy that every run reaches at some round."""
+    best = [np.nanmax(run.curve("heldout_accuracy"), initial=0.0) for run in runs]
+    return math.floor(100.0 * min(best, default=0.0)) / 100.0
 
 
 def interval(values: Sequence[float]) -> Interval:

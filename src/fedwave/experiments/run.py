@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from fedwave.experiments.build import build_simulation, load_experiment_dataset
 from fedwave.experiments.load import experiment_to_toml, load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.parameters import num_parameters
+from fedwave.simulation.cell_scheduler import CellScheduler
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.run_folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
 from fedwave.simulation.simulation import Simulation
@@ -24,8 +25,10 @@ from fedwave.simulation.workers import Workers
 class Observer(Protocol):
     """Watches a run from outside: a progress bar, a logger. It cannot change what is computed."""
 
-    def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
-        """Called once, before the first round of this process."""
+    def started(
+        self, folder: Path, experiment: Experiment, next_round: int, warnings: tuple[str, ...]
+    ) -> None:
+        """Called once, before the first round of this process; ``warnings`` are for the user to read."""
         ...
 
     def round_done(self, record: RoundRecord) -> None:
@@ -90,10 +93,11 @@ def _go_on(
     saved = folder.load_checkpoint()
     state = saved or simulation.initial_state()
     device = simulation.train.torch_device
-    state = type(state)(state.next_round, {k: v.to(device) for k, v in state.parameters.items()})
+    on_device = {name: value.to(device) for name, value in state.parameters.items()}
+    state = replace(state, parameters=on_device)
     folder.forget_from(state.next_round)
     for observer in watching:
-        observer.started(folder.path, experiment, state.next_round)
+        observer.started(folder.path, experiment, state.next_round, simulation.warnings)
     with Workers(1 if device.type == "cuda" else experiment.execution.workers) as workers:
         if saved is None:
             folder.save_checkpoint(state)
@@ -165,5 +169,25 @@ def _summary(
         "final": last,
         "best_heldout_accuracy": float(max(measured)) if measured else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
+        **_cost_summary(simulation, columns),
         "wall_time_s": float(columns["wall_time_s"].sum()),
+    }
+
+
+def _cost_summary(simulation: Simulation, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run over a cell cost in all; nothing without a cell."""
+    scheduler = simulation.scheduler
+    if not isinstance(scheduler, CellScheduler):
+        return {}
+    return {
+        "cell": {
+            "method": scheduler.method,
+            "selection": scheduler.selection,
+            "contribution_scale": scheduler.scale.kind,
+            "model_bits": scheduler.model_bits,
+            "energy_j": float(columns["cumulative_energy_j"][-1]),
+            "delay_s": float(columns["cumulative_delay_s"][-1]),
+            "uploads": int(columns["num_selected"].sum()),
+            "uploads_received": int(columns["num_received"].sum()),
+        }
     }

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from fedwave.experiments.cell_section import CellSection
+
 PositiveInt = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -133,3 +135,6 @@ class Experiment(Section):
     algorithm: AlgorithmSection = AlgorithmSection()
     evaluation: EvaluationSection = EvaluationSection()
     execution: ExecutionSection = ExecutionSection()
+    cell: CellSection | None = Field(
+        None, description="Train over a radio cell, which then decides on the uploads; absent: ideal network."
+    )

@@ -16,7 +16,9 @@ class TensorBoardLog:
         import_extra("tensorboard", purpose="execution.tensorboard", extra="tensorboard")
         self._folder = folder
 
-    def started(self, folder: Path, experiment: Experiment, next_round: int) -> None:
+    def started(
+        self, folder: Path, experiment: Experiment, next_round: int, warnings: tuple[str, ...]
+    ) -> None:
         """Open the log; what it holds of rounds that will be run again is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
+from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import State
 
@@ -31,6 +33,11 @@ HELDOUT = "heldout.csv"
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
+
+# names of the tensors in a checkpoint
+_PARAMETERS = "parameters."
+_DEVICE_ENERGY = "ledger.device_energy_j"
+_ELAPSED = "ledger.elapsed_s"
 
 
 class RunFolder:
@@ -94,7 +101,11 @@ class RunFolder:
 
     def save_checkpoint(self, state: State) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
-        self._save_tensors(CHECKPOINT, state.parameters, {"next_round": str(state.next_round)})
+        tensors = {_PARAMETERS + name: value for name, value in state.parameters.items()}
+        if state.ledger is not None:
+            tensors[_DEVICE_ENERGY] = torch.from_numpy(state.ledger.device_energy_j)
+            tensors[_ELAPSED] = torch.tensor([state.ledger.elapsed_s], dtype=torch.float64)
+        self._save_tensors(CHECKPOINT, tensors, {"next_round": str(state.next_round)})
 
     def load_checkpoint(self) -> State | None:
         """Return the saved state, or None if the run was stopped before its first checkpoint."""
@@ -104,11 +115,21 @@ class RunFolder:
         try:
             with safe_open(path, framework="pt") as file:
                 next_round = int((file.metadata() or {})["next_round"])
-                return State(next_round, {name: file.get_tensor(name) for name in sorted(file.keys())})
+                tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
         except (SafetensorError, KeyError, ValueError, OSError) as error:
             raise RunError(
                 f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
             ) from error
+
+        ledger = None
+        if _DEVICE_ENERGY in tensors:
+            ledger = Ledger(float(tensors[_ELAPSED][0]), tensors[_DEVICE_ENERGY].numpy())
+        parameters = {
+            name.removeprefix(_PARAMETERS): value
+            for name, value in tensors.items()
+            if name.startswith(_PARAMETERS)
+        }
+        return State(next_round, parameters, ledger)
 
     def forget_from(self, next_round: int) -> None:
         """Cut off the rows of rounds that the checkpoint does not contain."""

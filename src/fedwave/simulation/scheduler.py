@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fedwave.rng import Stream, generator
 from fedwave.selection import SelectionPolicy
+from fedwave.simulation.ledger import RoundCosts
 from fedwave.units import FloatArray, IntArray
 
 
@@ -28,6 +29,7 @@ class Schedule:
 
     selected: IntArray  # those that upload, sorted
     received: IntArray  # those whose model arrives and enters the mean, sorted
+    costs: RoundCosts | None = None  # None without a radio cell
     round_columns: Mapping[str, Any] = field(default_factory=dict)  # what the decision adds to rounds.csv
     device_columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # and to devices.csv
 

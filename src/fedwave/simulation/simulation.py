@@ -12,9 +12,11 @@ import numpy as np
 
 from fedwave.errors import DivergenceError
 from fedwave.learning import Batch, LocalUpdate, Model, Parameters, average, evaluate, local_update
+from fedwave.learning.quantise import received_model
 from fedwave.rng import Stream, generator
 from fedwave.selection import contribution, turning_point
 from fedwave.simulation.device_pool import DevicePool
+from fedwave.simulation.ledger import Ledger, RoundCosts
 from fedwave.simulation.model_store import ModelStore
 from fedwave.simulation.records import HeldOut, RoundRecord
 from fedwave.simulation.scheduler import Reports, Schedule, Scheduler
@@ -28,6 +30,7 @@ class State:
 
     next_round: int
     parameters: Parameters
+    ledger: Ledger | None = None  # None without a radio cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,8 @@ class Simulation:
     num_rounds: int
     seed: int
     chunk_samples: int
+    bits_per_parameter: int = 32  # of an upload
+    warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
 
     def initial_state(self) -> State:
         """Return theta^0, drawn from the seed."""
@@ -102,11 +107,13 @@ class Simulation:
             store.offer(at, scores[at], chunk.update.parameters)
         schedule = self.scheduler.schedule(k, Reports(computing, scores[computing]))  # Alg. 1, line 12
         parameters = self._aggregate(state, schedule, store, workers)  # Alg. 1, line 13
-        after = State(k + 1, parameters)
+        before = state.ledger or Ledger.empty(len(self.train))
+        ledger = None if schedule.costs is None else before.after(schedule.costs)
+        after = State(k + 1, parameters, ledger)
         is_tested = (k + 1) % self.testing.every == 0 or k + 1 == self.num_rounds
         tested = self.test(parameters, workers) if is_tested and len(self.heldout) else None
         wall_time_s = time.perf_counter() - start
-        return after, self._record(k, norms, losses, scores, schedule, tested, wall_time_s)
+        return after, self._record(k, norms, losses, scores, schedule, ledger, tested, wall_time_s)
 
     def test(self, parameters: Parameters, workers: Workers) -> HeldOut:
         """Return the held-out devices' results with the given global model."""
@@ -179,15 +186,15 @@ class Simulation:
         if len(schedule.received) == 0:
             return state.parameters
         forgotten = np.array(store.missing(schedule.received.tolist()), dtype=np.int64)
-        if forgotten.size:  # the scheduler chose devices with small contributions: compute those again
-            recomputed = ModelStore(len(forgotten))
-            for chunk in self._updates(state, forgotten, workers):
-                recomputed.offer(chunk.positions, np.zeros(len(chunk.positions)), chunk.update.parameters)
-            absent = set(forgotten.tolist())
-            return average(
-                next((recomputed if p in absent else store).models([p])) for p in schedule.received.tolist()
-            )
-        return average(store.models(schedule.received.tolist()))
+        recomputed = ModelStore(len(forgotten))
+        for chunk in self._updates(state, forgotten, workers):  # chosen in spite of a small contribution
+            recomputed.offer(chunk.positions, np.zeros(len(chunk.positions)), chunk.update.parameters)
+        again = set(forgotten.tolist())
+        models = (
+            next((recomputed if position in again else store).models([position]))
+            for position in schedule.received.tolist()
+        )
+        return average(received_model(state.parameters, own, self.bits_per_parameter) for own in models)
 
     def _record(
         self,
@@ -196,6 +203,7 @@ class Simulation:
         losses: FloatArray,
         scores: FloatArray,
         schedule: Schedule,
+        ledger: Ledger | None,
         tested: HeldOut | None,
         wall_time_s: float,
     ) -> RoundRecord:
@@ -221,6 +229,7 @@ class Simulation:
             "gradient_norm_max": float(first.max()),
             "share_below_turning_point": float(below.mean()),
             **schedule.round_columns,
+            **_account_columns(schedule.costs, ledger),
             "wall_time_s": wall_time_s,
         }
         is_selected = np.zeros(len(ids), dtype=np.int64)
@@ -231,8 +240,25 @@ class Simulation:
             "contribution": scores,
             "is_selected": is_selected,
             **schedule.device_columns,
+            **_device_account_columns(schedule.costs, ledger),
         }
         return RoundRecord(round_index, columns, ids, device_columns, tested)
+
+
+def _account_columns(costs: RoundCosts | None, ledger: Ledger | None) -> dict[str, Any]:
+    if costs is None or ledger is None:
+        return {}
+    return {
+        **costs.round_columns(),
+        "cumulative_energy_j": ledger.energy_j,
+        "cumulative_delay_s": ledger.elapsed_s,
+    }
+
+
+def _device_account_columns(costs: RoundCosts | None, ledger: Ledger | None) -> dict[str, Any]:
+    if costs is None or ledger is None:
+        return {}
+    return {**costs.device_columns(), "cumulative_energy_j": ledger.device_energy_j}
 
 
 def _float64(tensor: Any) -> FloatArray:

@@ -31,7 +31,7 @@ def load_cell_config(preset_or_path: str, overrides: dict[str, Any] | None = Non
     """Return the checked settings of a preset, or of a TOML file (anything that ends in .toml)."""
     if preset_or_path.endswith(".toml"):
         path = Path(preset_or_path)
-        table = _anchor_paths(_read_toml(path), path.parent)  # overrides' own paths start where the user is
+        table = anchor_paths(_read_toml(path), path.parent)  # overrides' own paths start where the user is
         return resolve_cell_table(merge(table, overrides or {}))
     return resolve_cell_table({"preset": preset_or_path, **(overrides or {})})
 
@@ -46,7 +46,7 @@ def resolve_cell_table(table: dict[str, Any], *, base_dir: Path | None = None) -
     if preset is not None:
         own = merge(preset_table(str(preset)), own)
     if base_dir is not None:
-        own = _anchor_paths(own, base_dir)
+        own = anchor_paths(own, base_dir)
     try:
         return CellConfig.model_validate(own)
     except ValidationError as error:
@@ -94,12 +94,12 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"The cell file {path} is not valid TOML: {error}. Correct that line.") from error
 
 
-def _anchor_paths(table: dict[str, Any], base_dir: Path) -> dict[str, Any]:
+def anchor_paths(table: dict[str, Any], base_dir: Path) -> dict[str, Any]:
     """Return the table with every relative ``path`` taken from ``base_dir``."""
     anchored: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            anchored[key] = _anchor_paths(value, base_dir)
+            anchored[key] = anchor_paths(value, base_dir)
         elif key == "path" and isinstance(value, str):
             anchored[key] = str(base_dir / value)
         else:

@@ -1,0 +1,82 @@
+"""The account of a run over a cell: seconds on a virtual clock, joules of every device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwave.units import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundCosts:
+    """What one round costs. Arrays have one entry per training device."""
+
+    compute_energy_j: FloatArray
+    compute_time_s: FloatArray
+    report_energy_j: FloatArray
+    report_time_s: FloatArray
+    upload_energy_j: FloatArray
+    upload_time_s: FloatArray
+    idle_energy_j: FloatArray
+    idle_time_s: FloatArray
+    delay_s: float  # the round on the clock: Eq. (31), plus the reports, cut off by a deadline
+
+    @property
+    def device_energy_j(self) -> FloatArray:
+        """Each device's energy in this round."""
+        return self.compute_energy_j + self.report_energy_j + self.upload_energy_j + self.idle_energy_j
+
+    @property
+    def energy_j(self) -> float:
+        """The round's energy: Eq. (30), plus reports and idling where those are not free."""
+        return float(self.device_energy_j.sum())
+
+    def round_columns(self) -> dict[str, float]:
+        """Return what the account adds to rounds.csv."""
+        return {
+            "compute_energy_j": float(self.compute_energy_j.sum()),
+            "report_energy_j": float(self.report_energy_j.sum()),
+            "upload_energy_j": float(self.upload_energy_j.sum()),
+            "idle_energy_j": float(self.idle_energy_j.sum()),
+            "energy_j": self.energy_j,
+            "delay_s": self.delay_s,
+        }
+
+    def device_columns(self) -> dict[str, NDArray[Any]]:
+        """Return what the account adds to devices.csv."""
+        return {
+            "compute_energy_j": self.compute_energy_j,
+            "compute_time_s": self.compute_time_s,
+            "report_energy_j": self.report_energy_j,
+            "report_time_s": self.report_time_s,
+            "upload_energy_j": self.upload_energy_j,
+            "upload_time_s": self.upload_time_s,
+            "idle_energy_j": self.idle_energy_j,
+            "idle_time_s": self.idle_time_s,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The running totals; part of a run's state, so that a resumed run goes on counting."""
+
+    elapsed_s: float
+    device_energy_j: FloatArray
+
+    @classmethod
+    def empty(cls, num_devices: int) -> Ledger:
+        """Return the account before the first round."""
+        return cls(0.0, np.zeros(num_devices))
+
+    def after(self, costs: RoundCosts) -> Ledger:
+        """Return the account after one more round."""
+        return Ledger(self.elapsed_s + costs.delay_s, self.device_energy_j + costs.device_energy_j)
+
+    @property
+    def energy_j(self) -> float:
+        """All devices' energy so far."""
+        return float(self.device_energy_j.sum())
