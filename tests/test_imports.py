@@ -11,11 +11,12 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fedwave"
 
-GROUND = {"errors", "rng", "units", "fedwave"}
+GROUND = {"errors", "rng", "units", "overrides", "fedwave"}
 ALLOWED = {
     "errors": set(),
     "rng": set(),
     "units": set(),
+    "overrides": {"errors"},
     "learning": GROUND,
     "wireless": GROUND,
     "data": GROUND,

@@ -199,3 +199,16 @@ def test_fedl_blocks_minimise_the_sum_of_its_costs():
 
     best = min(cost(pairs) for pairs in assignments(3, 3) if len(pairs) == 3)
     assert ours == pytest.approx(best, rel=1e-6)
+
+
+def test_chen_on_a_large_cell_equals_the_unpruned_matching(monkeypatch):
+    import fedwave.allocation.chen2020 as module
+
+    limits = {"max_delay_s": 5.0, "max_energy_j": np.random.default_rng(0).uniform(0.5, 3, 800)}
+    for changes in ({}, limits):
+        problem = paper_cell(1, num_devices=800, num_blocks=6, **changes)
+        pruned = allocate(problem, "chen2020")
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "undominated", lambda criteria, depth: np.arange(criteria[0].size))
+            whole = allocate(problem, "chen2020")
+        np.testing.assert_array_equal(pruned.block_of_device, whole.block_of_device)

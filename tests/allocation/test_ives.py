@@ -114,6 +114,9 @@ def test_bad_options_are_refused():
 
 def test_large_cells_are_pruned_without_changing_the_value(monkeypatch):
     problem = paper_cell(3, num_devices=400, num_blocks=5)
-    whole = allocate(problem, "ives", start=6.0)
-    monkeypatch.setattr(ives_module, "_DENSE_PAIRS", 10)
-    assert allocate(problem, "ives", start=6.0).objective == pytest.approx(whole.objective, rel=1e-12)
+    for start in (None, 6.0):
+        whole = allocate(problem, "ives", start=start, keep_negative=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(ives_module, "_DENSE_PAIRS", 10)
+            pruned = allocate(problem, "ives", start=start, keep_negative=True)
+        np.testing.assert_allclose(pruned.trace, whole.trace, rtol=1e-9)

@@ -94,3 +94,11 @@ def test_reasons_name_missing_power_and_gain():
     silent = small_problem(max_power_w=[0.0, 1.0, 1.0], channel_gain=[1.0, 0.0, 1.0])
     assert why_no_upload(silent, 0, blocks) == "device 0 cannot upload: its max_power_w is 0"
     assert why_no_upload(silent, 1, blocks) == "device 1 cannot upload: its channel_gain is 0"
+
+
+def test_an_infinite_energy_limit_is_no_limit():
+    limits = np.array([np.inf, 1.0, np.inf])
+    found = allocate(small_problem(max_energy_j=limits))
+    assert found.status is Status.OPTIMAL
+    free = allocate(small_problem(max_energy_j=np.inf))
+    assert free.objective == allocate(small_problem()).objective

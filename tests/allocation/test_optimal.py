@@ -234,3 +234,19 @@ def test_large_cells_equal_the_unpruned_answer(num_devices):
     again = allocate(problem, "ives", start=found.upload_delay_s)
     assert found.status is Status.OPTIMAL
     assert_allclose(again.objective, found.objective, rtol=1e-12)
+
+
+def test_long_delays_are_searched_when_each_block_has_devices_of_its_own():
+    # Together the two devices are worth 19 and take 15 s; either alone is worth less than its delay.
+    slow = 2 ** (1 / 15) - 1
+    problem = small_problem(
+        contribution=[10.0, 9.0, 0.0],
+        channel_gain=[[slow, 0.0], [0.0, 2 * slow], [1.0, 1.0]],
+        max_power_w=1.0,
+        workload_cycles=0.0,
+        energy_weight=0.0,
+        delay_weight=1.0,
+    )
+    found = allocate(problem)
+    assert found.selected.tolist() == [0, 1]
+    assert found.objective == pytest.approx(4.0)

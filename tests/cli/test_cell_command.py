@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 import fedwave
 from fedwave.cli.app import app
-from fedwave.cli.cell import parse_settings, si
+from fedwave.cli.cell import si
 from fedwave.errors import ConfigError
+from fedwave.overrides import apply_overrides
 from fedwave.wireless.load import CELL_PRESETS
 
 # A new process must import the package under test, not another installed copy.
@@ -60,15 +61,15 @@ def test_warnings_are_shown():
 
 
 def test_settings_are_toml_values_or_words():
-    assert parse_settings(["a.b=1", "a.c=x", 'd="y"', "e={low=0, high=1}"]) == {
+    assert apply_overrides({}, ["a.b=1", "a.c=x", 'd="y"', "e={low=0, high=1}"]) == {
         "a": {"b": 1, "c": "x"},
         "d": "y",
         "e": {"low": 0, "high": 1},
     }
     with pytest.raises(ConfigError, match='-s takes KEY=VALUE, got "num_blocks"'):
-        parse_settings(["num_blocks"])
+        apply_overrides({}, ["num_blocks"])
     with pytest.raises(ConfigError, match="both as a value and as a table"):
-        parse_settings(["a=1", "a.b=2"])
+        apply_overrides({}, ["a=1", "a.b=2"])
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_overrides_take_toml_values_and_bare_words() -> None:
         ),
         (["algorithm.name=nufmm"], "algorithm.name: input should be 'fedavg', 'per-fedavg' or 'nufm'"),
         (["data=3"], "data: input should be a valid dictionary"),
-        (["seed"], '-s takes key=value, got "seed"'),
-        (["seed.x=1", "seed.x.y=2"], '"x" is a value, not a section'),
+        (["seed"], '-s takes KEY=VALUE, got "seed"'),
+        (["seed.x=1", "seed.x.y=2"], '"x" both as a value and as a table'),
         (["num_rounds=0", "seed=-1"], "(1 more problem after this one.)"),
     ],
 )

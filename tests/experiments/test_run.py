@@ -268,3 +268,5 @@ def test_the_interval_is_students() -> None:
     assert got.half_width == pytest.approx(4.30265 * 1.527525 / 3**0.5, rel=1e-5)
     assert str(interval([2.0])) == "2"
     assert str(interval([])) == "-"
+    assert str(interval([29_000.0, 31_000.0])) == "30,000 ± 12,706"
+    assert str(interval([0.12345678])) == "0.1235"

@@ -17,7 +17,7 @@ _SMALL = 4_000  # pairs; up to here looking for the best costs more than matchin
 class Matching:
     """A matching of candidate pairs; its value at SNR x is contribution - unit_cost * energy_factor(x)."""
 
-    row: IntArray  # block of each matched pair
+    row: IntArray  # row of each matched pair in the pair table
     column: IntArray  # column of each matched pair in the pair table
     contribution: float
     unit_cost: float

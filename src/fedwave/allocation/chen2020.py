@@ -13,6 +13,7 @@ import numpy as np
 
 from fedwave.allocation.assignment import assign_blocks
 from fedwave.allocation.cpu_frequency import full_cpu_frequencies
+from fedwave.allocation.dominance import undominated
 from fedwave.allocation.greedy import allocate_on_blocks
 from fedwave.allocation.limits import watts_per_snr
 from fedwave.allocation.problem import AllocationProblem
@@ -45,6 +46,8 @@ def allocate_chen2020(
     device = np.flatnonzero((problem.contribution > 0) & (problem.max_power_w > 0))
     if may_upload is not None:
         device = device[may_upload[device]]
+    if not problem.is_frequency_selective and problem.num_blocks:
+        device = device[undominated(_criteria(problem, device), problem.num_blocks)]
     block = np.arange(problem.num_blocks)
     weight = _weights(
         problem, device[:, None], block[None, :], max_delay_s, max_energy_j, waterfall_threshold
@@ -61,6 +64,19 @@ def allocate_chen2020(
         cpu=full_cpu_frequencies(problem),
         iterations=1,
     )
+
+
+def _criteria(problem: AllocationProblem, device: IntArray) -> tuple[FloatArray, ...]:
+    """Return what makes a device at least as good as another on every block: u, h p, and frugality.
+
+    At equal or better h p, a smaller power takes less energy. Keeps a million devices from filling an (n,
+    M) matrix.
+    """
+    power = problem.max_power_w[device]
+    criteria = [problem.contribution[device], problem.channel_gain[device] * power, -power]
+    if problem.max_energy_j is not None:
+        criteria.append(problem.energy_limit_of(device))
+    return tuple(criteria)
 
 
 def _weights(

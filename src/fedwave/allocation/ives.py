@@ -14,7 +14,7 @@ import numpy as np
 from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.candidates import PairTable, all_pairs, candidate_pairs
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
-from fedwave.allocation.limits import snr_floor
+from fedwave.allocation.limits import snr_cap, snr_floor
 from fedwave.allocation.power import LARGEST_SNR, energy_factor, snr_of_delay
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status
@@ -50,7 +50,8 @@ def allocate_ives(
     cpu = solve_cpu_frequencies(problem)
     is_small = problem.num_devices * problem.num_blocks <= _DENSE_PAIRS
     table = (all_pairs if is_small else candidate_pairs)(problem, may_upload=may_upload)
-    plan = _iterate(problem, table, start, max_iterations)
+    first_snr = _first_snr(problem, start, may_upload)
+    plan = _iterate(problem, table, first_snr, max_iterations)
     if plan.value < 0.0 and not keep_negative:
         plan = UploadPlan(
             table=table,
@@ -67,10 +68,10 @@ def allocate_ives(
 
 
 def _iterate(
-    problem: AllocationProblem, table: PairTable, start: float | None, max_iterations: int
+    problem: AllocationProblem, table: PairTable, first_snr: float, max_iterations: int
 ) -> UploadPlan:
     floor = snr_floor(problem)
-    snr = max(_first_snr(problem, table, start), floor)
+    snr = max(first_snr, floor)
     found: Matching | None = None
     value = 0.0
     trace: list[float] = []
@@ -118,17 +119,19 @@ def _snr_of(problem: AllocationProblem, matching: Matching | None, floor: float)
     )[0]
 
 
-def _first_snr(problem: AllocationProblem, table: PairTable, start: float | None) -> float:
+def _first_snr(problem: AllocationProblem, start: float | None, may_upload: BoolArray | None) -> float:
     """Return the SNR of the first delay, Eq. (50): that of the weakest device on its worst block."""
     if start is not None:
         return min(snr_of_delay(start, nat_time_s=problem.nat_time_s), LARGEST_SNR)
-    if problem.is_frequency_selective:
-        caps = table.snr_cap[table.snr_cap > 0]
-    else:
-        worst_block = int(np.argmax(problem.block_noise_w)) if problem.num_blocks else 0
-        caps = table.snr_cap[worst_block : worst_block + 1]
-        caps = caps[caps > 0]
-    return float(caps.min()) if caps.size else LARGEST_SNR
+    device = np.arange(problem.num_devices) if may_upload is None else np.flatnonzero(may_upload)
+    blocks = np.arange(problem.num_blocks)
+    if not problem.is_frequency_selective and blocks.size:
+        blocks = np.array([np.argmax(problem.block_noise_w)])  # the worst block is the same for all
+    weakest = LARGEST_SNR
+    for block in blocks:
+        cap = snr_cap(problem, device, np.asarray(block))
+        weakest = min(weakest, float(cap.min(initial=LARGEST_SNR, where=cap > 0)))
+    return weakest
 
 
 def _check_theorem_5(before: float, after: float, matching: Matching) -> None:

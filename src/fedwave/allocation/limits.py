@@ -17,7 +17,7 @@ _ROUNDING = 1e-14  # an energy limit is undercut by this share, so that rounding
 
 
 def snr_floor(problem: AllocationProblem) -> float:
-    """Return the SNR that just meets the deadline, from Eq. (40); 0 without a deadline."""
+    """Return the SNR that just meets the deadline, from Eq. (41); 0 without a deadline."""
     if problem.max_delay_s is None:
         return 0.0
     return snr_of_delay(problem.max_delay_s, nat_time_s=problem.nat_time_s)

@@ -68,6 +68,7 @@ class BranchAndBound:
         heap = [(-root.upper_bound, next(counter), root)]
         rounding = _ROUNDING * root.at_low.contribution
         upper_bound = root.upper_bound
+        out_bid = -math.inf  # the largest bound among the nodes ruled out
         extra = 0
         while heap:
             upper_bound = -heap[0][0]
@@ -85,8 +86,10 @@ class BranchAndBound:
             for child in self._split(node):
                 if child.upper_bound > self._value:
                     heapq.heappush(heap, (-child.upper_bound, next(counter), child))
+                else:
+                    out_bid = max(out_bid, child.upper_bound)
         else:
-            upper_bound = self._value
+            upper_bound = out_bid
         is_exact = upper_bound <= self._value + rounding
         return self._plan(upper_bound + rounding, Status.OPTIMAL if is_exact else Status.GAP_REACHED)
 
@@ -99,8 +102,7 @@ class BranchAndBound:
         low = max(self._floor, float(np.nextafter(0.0, 1.0)))
         if self._delay_weight > 0.0:
             # A delay that costs more than all contributions together is worse than nobody uploading.
-            most = np.sort(self._table.contribution.max(axis=0))[-caps.shape[0] :].sum()
-            nats = self._delay_weight * self._nat_time_s / most
+            nats = self._delay_weight * self._nat_time_s / self._table.largest_contribution
             low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
         if low > highest:
             return None

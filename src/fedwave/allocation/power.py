@@ -16,29 +16,29 @@ from fedwave.units import FloatArray
 
 LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
 
-# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. Later terms are below
-# rounding for y <= sqrt(2).
-_SERIES = tuple((k - 1) / math.factorial(k) for k in range(23, 1, -1))
+_SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the Lambert W function
+# Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO,
+# where y < 0.32, the terms left out are below rounding.
+_SERIES = tuple((k - 1) / math.factorial(k) for k in range(14, 1, -1))
 
 
 def optimal_snr(delay_to_energy: float) -> float:
     """Return the zero of f4, Lemma 6: (1 + x) ln(1 + x) - x = c, with c = eta_2 / b1 of Eq. (46).
 
-    x = exp(1 + W0((c - 1) / e)) - 1. Below c = 1 the argument nears the branch point of W0, where
-    rounding takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of
-    positive terms.
+    x = exp(1 + W0((c - 1) / e)) - 1. For small c the argument nears the branch point of W0, where rounding
+    takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of positive terms.
     """
     c = delay_to_energy
     if c <= 0.0:
         return 0.0
     if c >= LARGEST_SNR:
         return LARGEST_SNR
-    if c >= 1.0:
+    if c >= _SMALL_RATIO:
         y = 1.0 + float(lambertw((c - 1.0) / math.e).real)
         y -= (y - 1.0 - (c - 1.0) * math.exp(-y)) / y  # one Newton step on (y-1) e^y = c-1
         return math.expm1(y)
     y = math.sqrt(2.0 * c)  # right of the root, from where Newton descends without overshooting
-    for _ in range(60):  # five or six steps in practice
+    for _ in range(60):  # four steps in practice
         value = 0.0
         for coefficient in _SERIES:
             value = value * y + coefficient
@@ -60,7 +60,7 @@ def energy_factor(snr: float) -> float:
 
 
 def snr_of_delay(delay_s: float, *, nat_time_s: float) -> float:
-    """Return the SNR that uploads in exactly this time, Eq. (41): 2^(S / (B delta)) - 1."""
+    """Return the SNR that uploads in exactly this time, Eq. (42): 2^(S / (B delta)) - 1."""
     exponent = nat_time_s / delay_s
     return math.expm1(exponent) if exponent < math.log(LARGEST_SNR) else math.inf
 

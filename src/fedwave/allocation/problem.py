@@ -46,7 +46,7 @@ class AllocationProblem:
     energy_weight: float  # eta_1 [1/J]
     delay_weight: float  # eta_2 [1/s]
     max_delay_s: float | None = None  # hard deadline for the upload
-    max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy
+    max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
     max_compute_delay_s: float | None = None  # hard deadline for the local update
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class AllocationProblem:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
         if self.max_energy_j is not None:
-            self._set_array("max_energy_j", (self.num_devices,))
+            self._set_array("max_energy_j", (self.num_devices,), may_be_infinite=True)
         self._check_combinations()
 
     @property
@@ -117,7 +117,14 @@ class AllocationProblem:
             raise ProblemError(f"{name} must be {bound}, got {number:g}.{fix}")
         object.__setattr__(self, name, number)
 
-    def _set_array(self, name: str, shape: tuple[int, ...], *, may_be_negative: bool = False) -> None:
+    def _set_array(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        *,
+        may_be_negative: bool = False,
+        may_be_infinite: bool = False,
+    ) -> None:
         array = _as_floats(getattr(self, name), name)
         if array.ndim == 0:
             array = np.broadcast_to(array, shape)
@@ -129,9 +136,9 @@ class AllocationProblem:
                 f"{name} must have shape {allowed}, got {array.shape}. There are {self.num_devices} devices "
                 f"(from contribution) and {self.num_blocks} blocks (from interference_w)."
             )
-        # Sum first: one pass without a temporary array, so a million devices cost a millisecond.
-        if not math.isfinite(array.sum()) and not np.isfinite(array).all():
-            where = _first_index(~np.isfinite(array))
+        is_bad = np.isnan(array) if may_be_infinite else ~np.isfinite(array)
+        if is_bad.any():
+            where = _first_index(is_bad)
             raise ProblemError(
                 f"{name} must be finite, got {array[where]} at {_words(where)}. Remove or repair it."
             )

@@ -62,8 +62,8 @@ def finish(
     row = column = np.zeros(0, dtype=np.int64)
     if plan.matching is not None:
         row, column = plan.matching.row, plan.matching.column
-    device = plan.table.devices_at(row, column)
-    power = plan.snr * watts_per_snr(problem, device, row)
+    device, block = plan.table.devices_at(row, column), plan.table.block[row]
+    power = plan.snr * watts_per_snr(problem, device, block)
     status, reason = plan.status, cpu.reason
     if reason:
         status = Status.INFEASIBLE
@@ -75,8 +75,8 @@ def finish(
         problem,
         method=method,
         device=device,
-        block=row,
-        power_w=meet_limits_exactly(problem, device, row, power),
+        block=block,
+        power_w=meet_limits_exactly(problem, device, block, power),
         cpu_frequency_hz=cpu.cpu_frequency_hz,
         status=status,
         reason=reason,

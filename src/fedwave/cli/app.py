@@ -7,6 +7,7 @@ import sys
 import typer
 
 from fedwave import __version__
+from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
@@ -45,6 +46,7 @@ def _root(
 
 
 app.command(name="cell")(cell)
+app.command(name="allocate")(allocate_command)
 
 
 def main() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedwave.errors import ConfigError
+from fedwave.overrides import apply_overrides
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.link_budget import LinkBudget, LinkBudgetRow, link_budget
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config, preset_table
@@ -44,7 +43,7 @@ def cell(
     if preset is None:
         _print_presets(console)
         return
-    config = load_cell_config(preset, parse_settings(setting))
+    config = load_cell_config(preset, apply_overrides({}, setting))
     built = Cell.build(config, num_devices=devices, seed=seed)
     bits = model_bits if model_bits is not None else (1.0 if config.normalised else float(PAPER_CNN_BITS))
     budget = link_budget(built, built.draw(0), model_bits=bits)
@@ -63,26 +62,6 @@ def cell(
         )
         if not as_json:
             console.print(f"\nPicture: {escape(str(plot))}")
-
-
-def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """Return nested overrides from ``a.b=value`` words; values are TOML, bare words are strings."""
-    overrides: dict[str, Any] = {}
-    for word in settings:
-        key, equals, text = word.partition("=")
-        if not equals or not all(key.split(".")):
-            raise ConfigError(f'-s takes KEY=VALUE, got "{word}". For example: -s num_blocks=10.')
-        *tables, last = key.strip().split(".")
-        target = overrides
-        for table in tables:
-            target = target.setdefault(table, {})
-            if not isinstance(target, dict):
-                raise ConfigError(f'-s sets "{table}" both as a value and as a table, in "{word}". Keep one.')
-        try:
-            target[last] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            target[last] = text
-    return overrides
 
 
 def _print_presets(console: Console) -> None:

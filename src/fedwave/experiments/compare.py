@@ -81,9 +81,14 @@ class Interval:
     def __str__(self) -> str:
         if math.isnan(self.mean):
             return "-"
-        return (
-            f"{self.mean:.4g}" if math.isnan(self.half_width) else f"{self.mean:.4g} ± {self.half_width:.2g}"
-        )
+        if math.isnan(self.half_width):
+            return _digits(self.mean, 4)
+        return f"{_digits(self.mean, 4)} ± {_digits(self.half_width, 2)}"
+
+
+def _digits(value: float, count: int) -> str:
+    """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
+    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:.{count}g}"
 
 
 def read_run(path: Path | str) -> FinishedRun:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.experiments.schema import Experiment
+from fedwave.overrides import apply_overrides
 from fedwave.wireless.load import anchor_paths
 
 Settings = dict[str, Any]
@@ -48,9 +49,7 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
     A file may say ``extends = "preset or file"``: it then holds only what differs.
     """
     settings = {} if source is None else _read(str(source), seen=())
-    for override in overrides:
-        _apply(settings, override)
-    return experiment_from(settings)
+    return experiment_from(apply_overrides(settings, overrides))
 
 
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:
@@ -100,25 +99,6 @@ def _merge(base: Settings, change: Settings) -> Settings:
         both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
         merged[key] = _merge(merged[key], value) if both_tables else value
     return merged
-
-
-def _apply(settings: Settings, override: str) -> None:
-    """Set one ``section.key=value`` in place. The value is TOML; a bare word is a string."""
-    path, equals, text = override.partition("=")
-    if not equals or not path.strip():
-        raise ConfigError(f'-s takes key=value, got "{override}". For example: -s algorithm.num_selected=10')
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *sections, key = path.strip().split(".")
-    table = settings
-    for section in sections:
-        inner = table.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f'-s {override}: "{section}" is a value, not a section. Check the key.')
-        table = inner
-    table[key] = value
 
 
 def validate(model: type[AnyModel], settings: Mapping[str, Any]) -> AnyModel:

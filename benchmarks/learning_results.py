@@ -1,0 +1,64 @@
+"""NUFM, Per-FedAvg and FedAvg on real Fashion-MNIST in the paper's setting, on the same partitions.
+
+    python benchmarks/learning_results.py [--out runs/fashion-mnist] [--data-dir DIR] [--seeds 0 1 2 3 4]
+
+Runs what is not there yet and resumes what was stopped, then prints the final held-out accuracies with 95 %
+confidence intervals and asserts that NUFM's mean lies within 60-78 % and above Per-FedAvg's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from fedwave.cli.compare import plot_runs, print_runs
+from fedwave.cli.progress import ProgressBar
+from fedwave.experiments import load_experiment
+from fedwave.experiments.compare import group_by_name, interval, paired_difference, read_run
+from fedwave.experiments.run import resume_run, run_experiment
+
+PRESETS = ("paper/nufm", "paper/per-fedavg", "paper/fedavg")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/fashion-mnist"))
+    parser.add_argument("--data-dir", type=Path, default=None)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    arguments = parser.parse_args()
+    console = Console()
+    runs = []
+    for seed in arguments.seeds:
+        for preset in PRESETS:
+            folder = arguments.out / f"{preset.split('/')[1]}-seed{seed}"
+            with ProgressBar(console) as bar:
+                if (folder / "config.toml").exists():
+                    resume_run(folder, data_dir=arguments.data_dir, observers=[bar])
+                else:
+                    experiment = load_experiment(preset, [f"seed={seed}"])
+                    run_experiment(experiment, folder, data_dir=arguments.data_dir, observers=[bar])
+            runs.append(read_run(folder))
+    print_runs(runs, console)
+    groups = group_by_name(runs)
+    for name, group in groups.items():
+        values = ", ".join(f"{100 * run.last('heldout_accuracy'):.1f}" for run in group)
+        console.print(f"{name}: {values} %")
+    nufm, per_fedavg, fedavg = (groups[name] for name in ("NUFM", "Per-FedAvg", "FedAvg"))
+    for name, other in (("Per-FedAvg", per_fedavg), ("FedAvg", fedavg)):
+        difference = paired_difference(nufm, other, "heldout_accuracy")
+        console.print(
+            f"NUFM minus {name}, paired by seed: {100 * difference.mean:+.2f} "
+            f"± {100 * difference.half_width:.2f} points"
+        )
+    plot_runs(runs, arguments.out / "comparison.png")
+    mean = interval([run.last("heldout_accuracy") for run in nufm]).mean
+    assert 0.60 <= mean <= 0.78, f"NUFM's mean accuracy {mean:.3f} is outside 60-78 %"
+    assert mean > interval([run.last("heldout_accuracy") for run in per_fedavg]).mean
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Draws docs/figures/ives_gap.png: where IVES stops, where the optimum is, and why.
+
+python docs/figures/make_ives_gap.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fedwave.allocation import AllocationProblem, allocate
+from fedwave.allocation.assignment import best_matching
+from fedwave.allocation.candidates import all_pairs
+from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.power import energy_factor, snr_of_delay
+from fedwave.plots.style import COLOURS, new_figure, save_figure
+
+SHOWN_SEED = 1
+NUM_SEEDS = 100
+RANGES = {"U(0, 1) W, Table III": 0.0, "U(0.1, 1) W": 0.1, "U(0.5, 1) W": 0.5}
+
+
+def table_iii(seed: int, weakest_power_w: float = 0.0) -> AllocationProblem:
+    """Return a draw of Table III with u ~ U(0, 10), n = 100, M = 20, and p_max ~ U(weakest, 1)."""
+    rng = np.random.default_rng(seed)
+    return AllocationProblem(
+        contribution=rng.uniform(0, 10, 100),
+        channel_gain=rng.uniform(0.1, 1, 100),
+        interference_w=rng.uniform(0, 0.8, 20),
+        max_power_w=weakest_power_w + (1 - weakest_power_w) * rng.uniform(0, 1, 100),
+        workload_cycles=0.0,  # the upload alone, problem (SP2)
+        max_frequency_hz=1.0,
+        capacitance=0.0,
+        model_bits=1,
+        bandwidth_hz=1,
+        noise_psd_w_per_hz=1,
+        energy_weight=1,
+        delay_weight=1,
+    )
+
+
+def value_at_delay(problem: AllocationProblem, delay_s: float) -> float:
+    """Return the best matching's value at this delay, less the cost of the delay."""
+    snr = snr_of_delay(delay_s, nat_time_s=problem.nat_time_s)
+    matching = best_matching(all_pairs(problem), energy_factor=energy_factor(snr), smallest_cap=snr)
+    return matching.value(energy_factor(snr)) - problem.delay_weight * delay_s
+
+
+def main() -> None:
+    """Write the picture beside this script."""
+    figure, (left, right) = new_figure(2, width=4.6, height=3.5)
+    problem = table_iii(SHOWN_SEED)
+    best, stuck = allocate(problem), allocate(problem, "ives", keep_negative=True)
+    assert compute_cost(problem, solve_cpu_frequencies(problem).cpu_frequency_hz) == 0.0
+    delay = np.geomspace(1.5, 400, 500)
+    left.plot(delay, [value_at_delay(problem, one) for one in delay], color="#777777", linewidth=1.2)
+    for found, colour, name, offset in (
+        (best, COLOURS[2], "certified optimum", (-18, 9)),
+        (stuck, COLOURS[1], "IVES stops here", (6, 6)),
+    ):
+        left.scatter(found.upload_delay_s, found.objective, color=colour, s=40, zorder=3)
+        text = f"{name}\n{found.objective:.0f} at {found.upload_delay_s:.1f} s"
+        side = "left"
+        left.annotate(text, (found.upload_delay_s, found.objective), xytext=offset, color=colour,
+                      textcoords="offset points", ha=side, fontsize=8)  # fmt: skip
+    left.set(xscale="log", xlabel="upload delay δ [s]", ylabel="value of (SP2): best matching − η₂ δ",
+             ylim=(-100, 175), title=f"One draw of Table III (seed {SHOWN_SEED})")  # fmt: skip
+    for (name, weakest), colour in zip(RANGES.items(), (COLOURS[1], COLOURS[4], COLOURS[0]), strict=True):
+        pairs = []
+        for seed in range(NUM_SEEDS):
+            one = table_iii(seed, weakest)
+            pairs.append(
+                (allocate(one).upload_delay_s, allocate(one, "ives", keep_negative=True).upload_delay_s)
+            )
+        optimal, ives = np.array(pairs).T
+        right.scatter(optimal, ives, s=11, color=colour, alpha=0.75, linewidths=0, label=f"p_max ~ {name}")
+    limits = (2.5, 20_000)
+    right.plot(limits, limits, color="black", linewidth=0.8, linestyle="--")
+    right.set(xscale="log", yscale="log", xlim=(2.5, 20), ylim=limits,
+              xlabel="upload delay of the optimum [s]", ylabel="upload delay of IVES [s]",
+              title=f"{NUM_SEEDS} draws each; dashed: equal delays")  # fmt: skip
+    right.set_xticks([3, 5, 10, 20], ["3", "5", "10", "20"])
+    right.minorticks_off()
+    right.legend(loc="upper right", fontsize=8, markerscale=2, frameon=False)
+    save_figure(figure, Path(__file__).with_name("ives_gap.png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Pictures of an allocation (devices against blocks, power, delay) and of a Pareto front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, account
+from fedwave.errors import ProblemError
+from fedwave.plots.style import COLOURS, new_figure, save_figure
+
+_MAX_LABELS = 40  # blocks that still get a label each
+
+
+def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
+    """Return a figure: who holds each block, at what power and energy, and how the round's time is spent."""
+    blocks = [int(m) for m in np.sort(allocation.block_of_device[allocation.selected])]
+    if not blocks:
+        raise ProblemError("Nothing to draw: nobody uploads in this allocation.")
+    device_of_block = {int(allocation.block_of_device[i]): int(i) for i in allocation.selected}
+    device = np.array([device_of_block[m] for m in blocks])
+    entry = account(problem, allocation)
+    figure, axes = new_figure(4, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * len(blocks))))
+    figure.suptitle(
+        f"{allocation.method}: {allocation.num_selected} of {problem.num_devices} devices upload on "
+        f"{problem.num_blocks} blocks, objective {allocation.objective:.4g}",
+        fontsize=10,
+    )
+    place = np.arange(len(blocks))
+    used, limit = allocation.transmit_power_w[device], problem.max_power_w[device]
+    _bars(axes[0], place, problem.contribution[device], COLOURS[2], "contribution")
+    axes[1].barh(place, limit, color="#d9d9d9", label="limit")
+    axes[1].barh(place, used, color=COLOURS[0], height=0.55, label="used")
+    axes[1].set_xlabel("transmit power [W]")
+    if limit.max() > 50 * used.min():
+        axes[1].set(xscale="log", xlim=(used.min() / 3.0, None))
+    axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
+    _bars(axes[2], place, entry.upload_energy_j[device], COLOURS[4], "upload energy [J]")
+    _timeline(axes[3], place, entry.compute_delay_s[device], entry.upload_delay_s[device], allocation)
+    if problem.max_delay_s is not None:
+        end = allocation.compute_delay_s + problem.max_delay_s
+        axes[3].axvline(end, color="black", linestyle="--", linewidth=1)
+        axes[3].set_xlim(0, 1.06 * end)
+        axes[3].text(
+            0.985 * end, len(blocks) - 0.5, "deadline", rotation=90, ha="right", va="bottom", fontsize=7
+        )
+    for axis in axes:
+        axis.set_ylim(len(blocks) - 0.4, -0.6)
+        axis.grid(axis="y", visible=False)
+        axis.set_yticks([])
+    step = max(1, len(blocks) // _MAX_LABELS)
+    axes[0].set_yticks(
+        place[::step], [f"block {m} · device {i}" for m, i in zip(blocks, device, strict=True)][::step]
+    )
+    axes[0].tick_params(axis="y", length=0, labelsize=8)
+    return figure
+
+
+def plot_pareto(front: ParetoFront) -> Any:
+    """Return a figure of energy against delay for all weights, coloured by contribution."""
+    figure, (axis,) = new_figure(1, width=5.4, height=3.8)
+    order = np.argsort(front.energy_weight / np.maximum(front.delay_weight, 1e-300))
+    energy, delay = front.energy_j[order], front.delay_s[order]
+    axis.plot(energy, delay, color="#999999", linewidth=1, zorder=1)
+    points = axis.scatter(energy, delay, c=front.contribution[order], cmap="viridis", s=34, zorder=2,
+                          edgecolors="black", linewidths=0.4)  # fmt: skip
+    figure.colorbar(points, ax=axis, label="contribution of the selected devices")
+    for axis_name, values in (("x", energy), ("y", delay)):
+        if values.min() > 0 and values.max() > 20 * values.min():
+            getattr(axis, f"set_{axis_name}scale")("log")
+    for end, text, offset, side in (
+        (0, "energy cheap, delay dear", (4, -14), "right"),
+        (-1, "energy dear, delay cheap", (8, 2), "left"),
+    ):
+        point = (energy[end], delay[end])
+        axis.annotate(text, point, xytext=offset, textcoords="offset points", fontsize=8, ha=side)
+    axis.margins(0.14)
+    axis.set(xlabel="energy of the round [J]", ylabel="time of the round [s]",
+             title="Optimal trade-off between energy and delay")  # fmt: skip
+    return figure
+
+
+def save(figure: Any, path: Path) -> Path:
+    """Write the figure; the file name's ending chooses the format."""
+    return save_figure(figure, path)
+
+
+def _bars(axis: Any, place: Any, values: Any, colour: str, label: str) -> None:
+    axis.barh(place, values, color=colour, height=0.7)
+    axis.set_xlabel(label)
+
+
+def _timeline(axis: Any, place: Any, compute_s: Any, upload_s: Any, allocation: Allocation) -> None:
+    """Draw each device's computing, its wait for the slowest device, and its upload."""
+    axis.barh(place, compute_s, color=COLOURS[5], height=0.7, label="compute")
+    axis.barh(place, upload_s, left=allocation.compute_delay_s, color=COLOURS[1], height=0.7, label="upload")
+    axis.axvline(allocation.delay_s, color=COLOURS[1], linewidth=0.8)
+    axis.set_xlim(0, None)
+    axis.set_xlabel("time [s]")
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
