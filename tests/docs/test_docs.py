@@ -7,14 +7,18 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
-from fedwave.allocation import METHODS
+from fedwave.allocation import METHODS, AllocationProblem, allocate, violations
 from fedwave.data import PARTITIONS
 from fedwave.experiments import load_experiment, preset_names
 from fedwave.experiments.run import run_experiment
-from fedwave.learning.models import MODELS
+from fedwave.learning.models import MODELS, build_model
 from fedwave.selection import POLICIES
 from tests.docs import settings_table
 
@@ -29,66 +33,56 @@ def read(name: str) -> str:
 
 
 @pytest.fixture
-def _registries_are_restored():
-    before = [(registry, dict(registry)) for registry in (POLICIES, MODELS, METHODS, PARTITIONS)]
-    modules = set(sys.modules)
-    yield
-    for registry, content in before:
-        registry.clear()
-        registry.update(content)
-    for name in set(sys.modules) - modules:
-        if not name.startswith(("fedwave", "torch")) and name in ("my_model",):
-            del sys.modules[name]
-
-
-@pytest.mark.usefixtures("_registries_are_restored")
-@pytest.mark.parametrize("page", ["tutorial.md", "extending.md", "run-folder.md"])
-def test_marked_code_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+def namespace(tmp_path, monkeypatch):
+    """Names of a fresh module in an empty folder; what the examples register is forgotten afterwards."""
+    before = [(registry, set(registry)) for registry in (POLICIES, MODELS, METHODS, PARTITIONS)]
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    page = ModuleType("docs_page")
+    monkeypatch.setitem(sys.modules, page.__name__, page)
+    yield page.__dict__
+    for registry, names in before:
+        for name in set(registry) - names:
+            del registry[name]
+    sys.modules.pop("my_model", None)
+
+
+def run_blocks(page: str, namespace: dict[str, Any], *, until: str | None = None) -> None:
+    """Write the page's files, then run its blocks in order, up to the one that contains ``until``."""
     blocks = BLOCK.findall(read(page))
-    for _, file_name, code in blocks:  # files first, so that a page may show the use before the module
+    for _, file_name, code in blocks:
         if file_name:
-            (tmp_path / file_name).write_text(code, encoding="utf-8")
-    namespace: dict[str, object] = {"__name__": "docs"}
+            Path(file_name).write_text(code, encoding="utf-8")
     runnable = [code for kind, _, code in blocks if kind == "runnable"]
     assert runnable
     for code in runnable:
         exec(compile(code, page, "exec"), namespace)
-    if page == "tutorial.md":  # the output shown is the real one, as far as it is rounded
-        assert "[0.339 0.4   0.399 0.41  0.416 0.422 0.423 0.422 0.446 0.483]" in capsys.readouterr().out
+        if until is not None and until in code:
+            return
+    assert until is None
 
 
-def test_the_policy_of_the_skeleton_keeps_the_contract(tmp_path, monkeypatch):
-    import numpy as np
+@pytest.mark.parametrize("page", ["tutorial.md", "extending.md", "run-folder.md"])
+def test_marked_code_blocks_run_one_after_the_other(page, namespace, capsys):
+    run_blocks(page, namespace)
+    if page == "tutorial.md":  # the output shown is the real one
+        first, second = capsys.readouterr().out.splitlines()[:2]
+        assert second in read(page)
+        assert float(first) == pytest.approx(0.4826, abs=1e-4)
 
-    code = next(code for _, _, code in BLOCK.findall(read("extending.md")) if "class PowerOfChoice" in code)
-    namespace: dict[str, object] = {"__name__": "docs"}
-    monkeypatch.setattr("fedwave.selection.POLICIES", dict(POLICIES))
-    exec(code, namespace)
-    policy = namespace["PowerOfChoice"](3)
-    scores = np.arange(10.0)
+
+def test_the_policy_of_the_skeleton_keeps_the_contract(namespace):
+    run_blocks("extending.md", namespace, until="class PowerOfChoice")
+    policy = POLICIES["power-of-choice"](3)
     for seed in range(20):
-        chosen = policy.select(10, scores, rng=np.random.default_rng(seed))
+        chosen = policy.select(10, np.arange(10.0), rng=np.random.default_rng(seed))
         assert len(chosen) == 3
         assert np.all(np.diff(chosen) > 0)
-        # Three others were drawn and lost, so the smallest of the chosen has at least three below it.
-        assert chosen[0] >= 3
+        assert chosen[0] >= 3  # three others were drawn and lost to it
 
 
-@pytest.mark.usefixtures("_registries_are_restored")
-def test_the_model_of_the_skeleton_equals_its_plain_module(tmp_path, monkeypatch):
-    import numpy as np
-    import torch
-
-    from fedwave.learning import build_model
-
-    monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "docs"}
-    for _, _, code in BLOCK.findall(read("extending.md")):
-        exec(code, namespace)
-        if "class TanhNet" in code:
-            break
+def test_the_model_of_the_skeleton_equals_its_plain_module(namespace):
+    run_blocks("extending.md", namespace, until="class TanhNet")
     model = build_model("tanh", (1, 4, 4), 3, hidden=[5])
     own = [model.initial_parameters(np.random.default_rng(seed)) for seed in (0, 1)]
     stacked = {name: torch.stack([one[name] for one in own]) for name in own[0]}
@@ -97,6 +91,29 @@ def test_the_model_of_the_skeleton_equals_its_plain_module(tmp_path, monkeypatch
     for device in (0, 1):
         plain = model.to_module(own[device])(inputs[device].flatten(1))
         torch.testing.assert_close(scores[device], plain)
+
+
+def test_the_method_of_the_skeleton_breaks_no_constraint_and_is_no_better_than_the_optimum(namespace):
+    run_blocks("extending.md", namespace, until="def allocate_loud")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        problem = AllocationProblem(
+            contribution=rng.uniform(-1, 10, 8),
+            channel_gain=rng.uniform(0.1, 1, 8),
+            interference_w=rng.uniform(0, 0.8, 3),
+            max_power_w=rng.uniform(0, 1, 8),
+            workload_cycles=1.0,
+            max_frequency_hz=2.0,
+            capacitance=0.5,
+            model_bits=1,
+            bandwidth_hz=1,
+            noise_psd_w_per_hz=1,
+            energy_weight=1,
+            delay_weight=1,
+        )
+        loud = allocate(problem, "loud")
+        assert not violations(problem, loud)
+        assert loud.objective <= allocate(problem).objective + 1e-9
 
 
 def slugs(text: str) -> set[str]:
@@ -171,7 +188,7 @@ def test_the_names_and_modules_of_the_notation_exist():
     for row in rows:
         if row.startswith(("symbol", "---")):
             continue
-        _, names, _, _, modules = (cell.strip() for cell in row.split(" | "))
+        _, names, _, _, modules = re.split(r"\s*\|\s*", row)
         for module in re.findall(r"`([^`]+)`", modules):
             assert (ROOT / "src" / "fedwave" / module).exists(), module
         for name in re.findall(r"`([a-z_A-Z]\w*)`", names):
