@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, small_problem
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import FIGURE_4, Status, account, allocate
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, small_problem
 
 
 def rng(seed=0):
@@ -142,7 +142,7 @@ def test_chen_without_packet_errors_serves_the_largest_contributions():
 
 
 def test_chen_equals_brute_force_over_permutations():
-    from allocation_oracles import assignments
+    from tests.allocation.allocation_oracles import assignments
 
     problem = paper_cell(6, num_devices=4, num_blocks=3)
     found = allocate(problem, "chen2020", max_delay_s=6.0)
@@ -182,7 +182,7 @@ def test_fedl_is_sp1_and_the_lambert_formula_of_each_device():
 
 
 def test_fedl_blocks_minimise_the_sum_of_its_costs():
-    from allocation_oracles import assignments
+    from tests.allocation.allocation_oracles import assignments
 
     problem = paper_cell(4, num_devices=3, num_blocks=3)
     found = allocate(problem, "fedl")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, problems, small_problem
 from hypothesis import given, settings
 
 from fedwave.allocation import Status, account, allocate, violations
 from fedwave.allocation.limits import snr_cap, why_no_upload
+from tests.allocation.allocation_cells import paper_cell, problems, small_problem
 
 
 def test_a_deadline_nobody_can_meet_is_infeasible_and_says_who_came_closest():

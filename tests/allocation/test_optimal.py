@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, problems, random_problem, small_problem
-from allocation_oracles import best_by_brute_force, best_by_scip
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import METHODS, Status, allocate, total_cost, violations
 from fedwave.allocation.cpu_frequency import compute_cost
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, problems, random_problem, small_problem
+from tests.allocation.allocation_oracles import best_by_brute_force, best_by_scip
 
 PROVEN = (Status.OPTIMAL, Status.GAP_REACHED, Status.INFEASIBLE)
 
