@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from fedwave.allocation import Status, account, allocate, violations
-from fedwave.allocation.limits import snr_cap, why_no_upload
+from fedwave.allocation.limits import snr_cap, watts_per_snr, why_no_upload
+from fedwave.allocation.power import delay_factor, energy_factor
 from tests.allocation.allocation_cells import paper_cell, problems, small_problem
 
 
@@ -72,9 +73,6 @@ def test_a_tighter_limit_never_raises_the_optimum():
 @settings(max_examples=200, deadline=None)
 @given(problems())
 def test_every_pair_at_its_cap_keeps_every_limit(problem):
-    from fedwave.allocation.limits import watts_per_snr
-    from fedwave.allocation.power import delay_factor, energy_factor
-
     shape = (problem.num_devices, problem.num_blocks)
     device, block = (index.ravel() for index in np.indices(shape))
     cap, watts = snr_cap(problem, device, block), watts_per_snr(problem, device, block)
