@@ -53,22 +53,26 @@ def _colours(curves: Mapping[str, Any]) -> list[str]:
 
 
 def _draw(axis: Any, curves: Sequence[Curve], name: str, colour: str, *, scale: float) -> None:
-    """Draw each seed thinly and, where there are several on one x axis, their mean on top."""
+    """Draw one run as a line; of several, the mean as a line and each run as a faint one behind it."""
     measured = [Curve(c.x[np.isfinite(c.y)], scale * c.y[np.isfinite(c.y)]) for c in curves]
     measured = [curve for curve in measured if curve.x.size]
     if not measured:
         return
-    on_same_x = all(np.array_equal(curve.x, measured[0].x) for curve in measured)
-    if len(measured) > 1 and on_same_x:
-        values = np.stack([curve.y for curve in measured])
-        axis.plot(measured[0].x, values.mean(0), color=colour, label=f"{name} (mean of {len(measured)})")
-        axis.fill_between(measured[0].x, values.min(0), values.max(0), color=colour, alpha=0.15, linewidth=0)
+    if len(measured) == 1:
+        axis.plot(measured[0].x, measured[0].y, color=colour, label=name)
         return
-    for index, curve in enumerate(measured):
-        axis.plot(
-            curve.x,
-            curve.y,
-            color=colour,
-            label=name if index == 0 else None,
-            linewidth=1.6 if len(measured) == 1 else 0.9,
-        )
+    for curve in measured:
+        axis.plot(curve.x, curve.y, color=colour, linewidth=0.7, alpha=0.25)
+    mean = _mean(measured)
+    axis.plot(mean.x, mean.y, color=colour, label=f"{name} (mean of {len(measured)})")
+
+
+def _mean(curves: Sequence[Curve]) -> Curve:
+    """Return the mean curve; where runs have different x, over the range they share, interpolated."""
+    first = curves[0]
+    if all(np.array_equal(curve.x, first.x) for curve in curves):
+        return Curve(first.x, np.mean([curve.y for curve in curves], axis=0))
+    start, end = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
+    shared = np.unique(np.concatenate([curve.x for curve in curves]))
+    shared = shared[(shared >= start) & (shared <= end)]
+    return Curve(shared, np.mean([np.interp(shared, curve.x, curve.y) for curve in curves], axis=0))
