@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from allocation_cells import paper_cell
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -12,6 +11,7 @@ from scipy.optimize import LinearConstraint, milp
 from fedwave.allocation.assignment import assign_blocks, best_matching
 from fedwave.allocation.candidates import all_pairs, candidate_pairs
 from fedwave.allocation.power import energy_factor
+from tests.allocation.allocation_cells import paper_cell
 
 
 def largest_by_brute_force(weight):

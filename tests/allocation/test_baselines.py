@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, small_problem
 from numpy.testing import assert_allclose
+from scipy.special import lambertw
 
+import fedwave.allocation.chen2020 as chen_module
 from fedwave.allocation import FIGURE_4, Status, account, allocate
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, small_problem
+from tests.allocation.allocation_oracles import assignments
 
 
 def rng(seed=0):
@@ -142,8 +145,6 @@ def test_chen_without_packet_errors_serves_the_largest_contributions():
 
 
 def test_chen_equals_brute_force_over_permutations():
-    from allocation_oracles import assignments
-
     problem = paper_cell(6, num_devices=4, num_blocks=3)
     found = allocate(problem, "chen2020", max_delay_s=6.0)
     noise = problem.interference_w + 1.0
@@ -168,8 +169,6 @@ def test_chens_own_limits_only_tighten_the_problems():
 
 
 def test_fedl_is_sp1_and_the_lambert_formula_of_each_device():
-    from scipy.special import lambertw
-
     problem = paper_cell(3, max_power_w=1e3, delay_weight=2.0)
     found = allocate(problem, "fedl")
     np.testing.assert_array_equal(found.cpu_frequency_hz, solve_cpu_frequencies(problem).cpu_frequency_hz)
@@ -182,8 +181,6 @@ def test_fedl_is_sp1_and_the_lambert_formula_of_each_device():
 
 
 def test_fedl_blocks_minimise_the_sum_of_its_costs():
-    from allocation_oracles import assignments
-
     problem = paper_cell(4, num_devices=3, num_blocks=3)
     found = allocate(problem, "fedl")
     entry = account(problem, found)
@@ -202,13 +199,11 @@ def test_fedl_blocks_minimise_the_sum_of_its_costs():
 
 
 def test_chen_on_a_large_cell_equals_the_unpruned_matching(monkeypatch):
-    import fedwave.allocation.chen2020 as module
-
     limits = {"max_delay_s": 5.0, "max_energy_j": np.random.default_rng(0).uniform(0.5, 3, 800)}
     for changes in ({}, limits):
         problem = paper_cell(1, num_devices=800, num_blocks=6, **changes)
         pruned = allocate(problem, "chen2020")
         with monkeypatch.context() as patch:
-            patch.setattr(module, "undominated", lambda criteria, depth: np.arange(criteria[0].size))
+            patch.setattr(chen_module, "undominated", lambda criteria, depth: np.arange(criteria[0].size))
             whole = allocate(problem, "chen2020")
         np.testing.assert_array_equal(pruned.block_of_device, whole.block_of_device)

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, small_problem
-from allocation_oracles import cpu_cost, frequencies_by_stragglers
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import Status, allocate
@@ -13,6 +11,8 @@ from fedwave.allocation.cpu_frequency import (
     selfish_cpu_frequencies,
     solve_cpu_frequencies,
 )
+from tests.allocation.allocation_cells import paper_cell, small_problem
+from tests.allocation.allocation_oracles import cpu_cost, frequencies_by_stragglers
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -2,19 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, problems, small_problem
 from hypothesis import given, settings
+from scipy.optimize import linear_sum_assignment
 
 import fedwave.allocation.ives as ives_module
 from fedwave.allocation import Status, allocate, total_cost
 from fedwave.errors import FedwaveError, ProblemError
+from tests.allocation.allocation_cells import paper_cell, problems, small_problem
+from tests.allocation.allocation_oracles import powers_by_stragglers
 
 
 def literal_ives(problem, max_iterations=50):
     """Run Alg. 2 with Lemma 6 by its straggler loop and bisection, and a matching per delay from SciPy."""
-    from allocation_oracles import powers_by_stragglers
-    from scipy.optimize import linear_sum_assignment
-
     noise = problem.interference_w + problem.bandwidth_hz * problem.noise_psd_w_per_hz
     gain = problem.channel_gain
     delay = max(

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, problems, small_problem
 from hypothesis import given, settings
 
 from fedwave.allocation import Status, account, allocate, violations
-from fedwave.allocation.limits import snr_cap, why_no_upload
+from fedwave.allocation.limits import snr_cap, watts_per_snr, why_no_upload
+from fedwave.allocation.power import delay_factor, energy_factor
+from tests.allocation.allocation_cells import paper_cell, problems, small_problem
 
 
 def test_a_deadline_nobody_can_meet_is_infeasible_and_says_who_came_closest():
@@ -72,9 +73,6 @@ def test_a_tighter_limit_never_raises_the_optimum():
 @settings(max_examples=200, deadline=None)
 @given(problems())
 def test_every_pair_at_its_cap_keeps_every_limit(problem):
-    from fedwave.allocation.limits import watts_per_snr
-    from fedwave.allocation.power import delay_factor, energy_factor
-
     shape = (problem.num_devices, problem.num_blocks)
     device, block = (index.ravel() for index in np.indices(shape))
     cap, watts = snr_cap(problem, device, block), watts_per_snr(problem, device, block)

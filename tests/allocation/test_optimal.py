@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, problems, random_problem, small_problem
-from allocation_oracles import best_by_brute_force, best_by_scip
 from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
-from fedwave.allocation import METHODS, Status, allocate, total_cost, violations
+from fedwave.allocation import METHODS, Status, account, allocate, total_cost, violations
+from fedwave.allocation.assignment import best_matching
+from fedwave.allocation.candidates import all_pairs
 from fedwave.allocation.cpu_frequency import compute_cost
+from fedwave.allocation.power import energy_factor
+from fedwave.allocation.upload_plan import value_at_best_snr
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, problems, random_problem, small_problem
+from tests.allocation.allocation_oracles import best_by_brute_force, best_by_scip
 
 PROVEN = (Status.OPTIMAL, Status.GAP_REACHED, Status.INFEASIBLE)
 
@@ -56,16 +60,11 @@ def test_equals_brute_force_over_assignments_and_power(problem):
     assert violations(problem, found) == ()
     exact = best_by_brute_force(problem)
     scale = float(np.maximum(problem.contribution, 0).sum())
-    value = found.contribution - problem.energy_weight * account_energy(problem, found)
+    energy = float(account(problem, found).upload_energy_j.sum())
+    value = found.contribution - problem.energy_weight * energy
     value -= problem.delay_weight * found.upload_delay_s
     assert value >= exact - 1e-6 * scale
     assert value <= exact + 1e-4 * scale  # the search over delays is fine, not exact
-
-
-def account_energy(problem, found):
-    from fedwave.allocation import account
-
-    return float(account(problem, found).upload_energy_j.sum())
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,15 +97,9 @@ def test_equals_a_general_minlp_solver(seed):
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_bound_is_proven_by_a_dense_sweep_over_delays(seed, exponential):
-    from fedwave.allocation.candidates import all_pairs
-    from fedwave.allocation.upload_plan import value_at_best_snr
-
     problem = paper_cell(seed, num_devices=40, num_blocks=8, exponential=exponential)
     found = allocate(problem)
     table = all_pairs(problem)
-    from fedwave.allocation.assignment import best_matching
-    from fedwave.allocation.power import energy_factor
-
     best = 0.0
     for snr in np.unique(table.snr_cap):
         matching = best_matching(table, energy_factor=energy_factor(snr), smallest_cap=snr)
@@ -152,11 +145,7 @@ def test_fewer_devices_than_blocks(num_devices):
     problem = paper_cell(2, num_devices=num_devices, num_blocks=7, contribution=50.0 * np.ones(num_devices))
     found = allocate(problem)
     assert found.num_selected == num_devices
-    assert upload_value(problem, found) == pytest.approx(best_by_brute_force_few(problem))
-
-
-def best_by_brute_force_few(problem):
-    return best_by_brute_force(problem)
+    assert upload_value(problem, found) == pytest.approx(best_by_brute_force(problem))
 
 
 def test_no_blocks_or_no_devices_have_the_trivial_answer():

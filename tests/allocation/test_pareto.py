@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, small_problem
 
 from fedwave.allocation import allocate, pareto_front
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, small_problem
 
 
 def test_dearer_energy_never_raises_energy_per_contribution_or_loses_to_another_point():

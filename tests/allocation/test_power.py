@@ -5,8 +5,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from allocation_cells import paper_cell
-from allocation_oracles import powers_by_stragglers, snr_by_bisection, upload_value
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import allocate
@@ -18,6 +16,8 @@ from fedwave.allocation.power import (
     snr_of_delay,
     snr_of_energy_factor,
 )
+from tests.allocation.allocation_cells import paper_cell
+from tests.allocation.allocation_oracles import powers_by_stragglers, snr_by_bisection, upload_value
 
 
 @pytest.mark.parametrize("exponent", np.linspace(-12, 12, 97))

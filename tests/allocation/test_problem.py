@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from allocation_cells import small_problem
 
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import small_problem
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from allocation_cells import paper_cell, random_problem, small_problem
 
 from fedwave.allocation import METHODS, Status, account, allocate, total_cost, violations
 from fedwave.errors import ProblemError
+from tests.allocation.allocation_cells import paper_cell, random_problem, small_problem
 
 
 @pytest.mark.parametrize("method", METHODS)

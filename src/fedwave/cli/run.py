@@ -22,11 +22,10 @@ QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
 
 
 def run(
-    source: str | None = typer.Argument(
-        None,
+    source: str = typer.Argument(
+        "digits/nufm",
         metavar="PRESET or FILE.toml",
-        help="A name from `fedwave presets`, or a TOML file. Without it, the defaults: NUFM on digits.",
-        show_default=False,
+        help="A name from `fedwave presets`, or a TOML file.",
     ),
     settings: list[str] = typer.Option(
         [],
@@ -60,9 +59,8 @@ def run(
     from fedwave.experiments.run import run_experiment
 
     experiment = load_experiment(source, [*settings, *([] if seed is None else [f"seed={seed}"])])
-    folder = out or _free_folder(
-        f"{(source or experiment.name).replace('/', '-').removesuffix('.toml')}-seed{experiment.seed}"
-    )
+    short_name = Path(source).stem if source.endswith(".toml") else source.replace("/", "-")
+    folder = out or _free_folder(f"{short_name}-seed{experiment.seed}")
     _watch(
         lambda bar: run_experiment(experiment, folder, data_dir=data_dir, observers=[bar]),
         folder,
