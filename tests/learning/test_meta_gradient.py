@@ -10,6 +10,7 @@ from fedwave.errors import ConfigError
 from fedwave.learning import build_model, meta_gradient
 from fedwave.learning.losses import Batch, cross_entropy
 from fedwave.learning.meta_gradient import METHODS
+from fedwave.learning.parameters import norm
 
 ALPHA = 0.05
 Params = dict[str, Tensor]
@@ -59,8 +60,9 @@ def test_equals_the_closed_form_on_quadratics(
     outer = query[0] @ adapted - query[1]
     hessian = (hessian_batch or support)[0]
     expected = outer - ALPHA * hessian @ outer
-    # Central differences are exact on quadratics but for rounding.
-    torch.testing.assert_close(flat(got), expected, rtol=1e-12 if method == "exact" else 1e-8, atol=1e-10)
+    # Central differences are exact on quadratics but for rounding: about eps^(1/3) = 6e-6 of the product.
+    tolerance = 1e-12 if method == "exact" else 6e-6 * ALPHA * float((hessian @ outer).norm())
+    torch.testing.assert_close(flat(got), expected, rtol=1e-12, atol=tolerance)
     assert [value.shape for value in got.values()] == [value.shape for value in weights.values()]
 
 
@@ -119,7 +121,7 @@ def test_hessian_free_agrees_with_exact_on_a_smooth_model_in_float32_and_float64
     import numpy as np
 
     model = build_model("softmax", (6,), 3)
-    for dtype, tolerance in ((torch.float32, 2e-3), (torch.float64, 1e-6)):
+    for dtype, tolerance in ((torch.float32, 5e-3), (torch.float64, 6e-6)):
         params = {k: v.to(dtype) for k, v in model.initial_parameters(np.random.default_rng(3)).items()}
         data = Batch(
             torch.randn(1, 4, 6, generator=generator).to(dtype),
@@ -167,6 +169,39 @@ def test_a_stack_of_devices_gives_each_device_its_own_meta_gradient(
     for index, expected in enumerate(alone):
         for name, value in expected.items():
             torch.testing.assert_close(together[name][index], value, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["cnn", "mlp"])
+def test_hessian_free_is_close_to_exact_on_networks_with_kinks_for_nearly_every_device(kind: str) -> None:
+    import numpy as np
+
+    model = build_model(kind, (1, 8, 8), 10, channels=(8, 16), hidden=(32,))
+    params = model.initial_parameters(np.random.default_rng(0))
+    generator = torch.Generator().manual_seed(1)
+
+    def loss(own: Params, batch: Batch) -> Tensor:
+        return cross_entropy(model.logits(own, batch.inputs), batch)
+
+    def batch(samples: int) -> Batch:
+        return Batch(
+            torch.randn(20, samples, 1, 8, 8, generator=generator),
+            torch.randint(0, 10, (20, samples), generator=generator),
+            torch.full((20, samples), 1.0 / samples),
+        )
+
+    stacked = {name: value.expand(20, *value.shape) for name, value in params.items()}
+    support, query = batch(2), batch(8)
+    results = {
+        method: meta_gradient(loss, stacked, support, query, inner_lr=0.05, method=method)
+        for method in METHODS
+    }
+
+    def distance(one: str, other: str) -> Tensor:
+        return norm({k: v - results[other][k] for k, v in results[one].items()}, is_stacked=True)
+
+    relative = distance("hessian-free", "exact") / distance("first-order", "exact")
+    assert float(relative.median()) < 0.02
+    assert float((relative < 0.1).float().mean()) >= 0.9
 
 
 def test_a_parameter_the_loss_ignores_has_gradient_zero(generator: torch.Generator) -> None:
