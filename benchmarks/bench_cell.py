@@ -117,8 +117,8 @@ def seconds_of_a_large_cell(name: str, fading: dict[str, object], **settings: fl
         seconds.append(time.perf_counter() - start)
         check(schedule, round_index)
     print(
-        f"{name:28} {min(seconds):.2f} s a round (each: {', '.join(f'{one:.2f}' for one in seconds)}), of which "
-        f"drawing {min(drawing):.2f} s; built once in {built_s:.2f} s; "
+        f"{name:28} {min(seconds):.2f} s a round (each: {', '.join(f'{one:.2f}' for one in seconds)}), "
+        f"drawing {min(drawing):.2f} s of it; built once in {built_s:.2f} s; "
         f"{schedule.round_columns['allocation_status']}, {len(schedule.selected)} uploads"
     )
     return min(seconds)

@@ -36,7 +36,7 @@ def with_losses(**losses: float) -> dict[str, Any]:
 # By hand, Eq. (55): nu = (eta_2 / iota)^(1/3) = 1/2 on device 0; 2, cut to nu_max = 1, on device 1.
 COMPUTE_TIME_S = [8.0, 4.0]  # 4 / nu
 COMPUTE_ENERGY_J = [4 * SNR_3, SNR_3 / 4]  # iota / 2 * 4 * nu^2
-# Eq. (56): device 0 would like an SNR above 3 and is cut to h p_max = 1, rate 1; device 1 takes SNR 3, rate 2.
+# Eq. (56): device 0 wants an SNR above 3 and is cut to h p_max = 1, rate 1; device 1 takes SNR 3, rate 2.
 POWER_W = [1 / 3, 3.0]
 UPLOAD_TIME_S = [1.0, 0.5]
 UPLOAD_ENERGY_J = [1 / 3, 1.5]
@@ -124,7 +124,7 @@ def test_the_number_of_local_steps_multiplies_the_work(tmp_path: Path) -> None:
     assert_allclose(times[1], [12.0, 6.0])
 
 
-# Reports and idling ------------------------------------------------------------------------------------------
+# Reports and idling -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("num_blocks", "phase_s"), [(2, 0.1), (1, 0.1 + 0.04)])
@@ -199,7 +199,7 @@ def test_waiting_draws_idle_power_until_the_round_ends(tmp_path: Path) -> None:
     assert costs.energy_j == pytest.approx(sum(COMPUTE_ENERGY_J) + sum(UPLOAD_ENERGY_J) + 0.9)
 
 
-# Uploads that do not arrive ----------------------------------------------------------------------------------
+# Uploads that do not arrive ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_limit_that_nobody_can_meet_is_explained_in_the_note(tmp_path: Path) -
     assert "cannot finish by 0.01 s even at full power" in note
 
 
-# Who is selected ---------------------------------------------------------------------------------------------
+# Who is selected --------------------------------------------------------------------------------------------
 
 
 def random_scheduler(
