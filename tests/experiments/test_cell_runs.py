@@ -106,6 +106,30 @@ def test_rounds_agree_with_the_definitions_of_problem_p(paper_run: Path) -> None
         assert float(row["objective"]) == pytest.approx(worth - 0.02 * energy - 0.03 * delay, rel=1e-10)
 
 
+def test_each_round_meets_its_own_channel_on_each_block(tmp_path: Path) -> None:
+    # Random powers over a cell that fades anew: SNRs on both sides of the threshold.
+    cell = {**STREET_CELL, "scheme": "nufm-random", "model_bits": 7e5, "losses": {"outage_snr_db": 15.0}}
+    settings = experiment(cell, num_rounds=6)
+    folder = run_experiment(settings, tmp_path / "run").path
+    assert settings.cell is not None
+    channel = Cell.build(settings.cell.radio, num_devices=8, seed=5)
+    noise_w = 360e3 * 10 ** ((-174 + 5 - 30) / 10)  # thermal noise and the receiver's figure
+    num_lost = 0
+    for k, row in enumerate(rows(folder, "rounds.csv")):
+        draw = channel.draw(k)
+        selected = np.flatnonzero(device_column(folder, k, "is_selected"))
+        block = device_column(folder, k, "block").astype(int)[selected]
+        power = device_column(folder, k, "transmit_power_w")[selected]
+        snr = power * draw.channel_gain[selected, block] / (draw.interference_w[block] + noise_w)
+        expected = 7e5 / (360e3 * np.log2(1 + snr))
+        assert_allclose(device_column(folder, k, "upload_time_s")[selected], expected, rtol=1e-9)
+        arrives = snr >= 10**1.5
+        assert device_column(folder, k, "is_received")[selected].tolist() == arrives.tolist()
+        assert int(row["num_outage"]) == np.sum(~arrives)
+        num_lost += int(row["num_outage"])
+    assert 0 < num_lost < 18
+
+
 def test_each_scheme_selects_as_it_says(paper_run: Path) -> None:
     scheme = tomllib.loads((paper_run / "config.toml").read_text())["cell"]["scheme"]
     for k, row in enumerate(rows(paper_run, "rounds.csv")):
@@ -273,6 +297,25 @@ def test_without_a_cell_there_is_no_account(tmp_path: Path) -> None:
     assert "cell" not in json.loads((folder / "summary.json").read_text())
     assert "cell" not in tomllib.loads((folder / "config.toml").read_text())
     assert not [n for n in load_file(folder / "checkpoint.safetensors") if n.startswith("ledger")]
+
+
+def test_the_settings_of_the_section_reach_the_scheduler() -> None:
+    base = experiment().algorithm.model_dump(exclude_none=True)
+    given = {
+        "energy_weight": 0.3,
+        "delay_weight": 0.4,
+        "max_delay_s": 5.0,
+        "max_energy_j": 6.0,
+        "report_bits": 7.0,
+        "idle_power_w": 8.0,
+        "everyone_computes": True,
+    }
+    cell = {**PAPER_CELL, **given, "scheme": "ru-greedy"}
+    scheduler = build_simulation(experiment(cell, algorithm={**base, "num_local_steps": 3})).scheduler
+    assert isinstance(scheduler, CellScheduler)
+    assert {name: getattr(scheduler, name) for name in given} == given
+    assert (scheduler.method, scheduler.selection, scheduler.seed) == ("greedy", "uniform", 5)
+    assert scheduler.num_local_steps == 3
 
 
 # The size of an upload --------------------------------------------------------------------------------------

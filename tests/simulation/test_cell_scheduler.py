@@ -231,6 +231,20 @@ def test_a_lost_upload_costs_its_energy_and_time(
     assert schedule.round_columns["note"] == expected
 
 
+def test_an_outage_is_decided_by_the_noise_of_the_devices_own_block(tmp_path: Path) -> None:
+    # Equal devices at full power: SNR 3 on the clean block, 3/4 on the other.
+    cell = {
+        **GREEDY_CELL,
+        "channel_gain": [3.0, 3.0],
+        "max_power_w": [1.0, 1.0],
+        "interference_w": [0.0, 3.0],
+        "losses": {"outage_snr_db": 0.0},
+    }
+    schedule = play(hand_scheduler(tmp_path, method="greedy", energy_weight=0.0, cell=cell), [5.0, 4.0])
+    assert schedule.received.tolist() == np.flatnonzero(schedule.device_columns["block"] == 0).tolist()
+    assert schedule.round_columns["num_outage"] == 1
+
+
 def test_an_upload_that_ends_on_the_deadline_arrives(tmp_path: Path) -> None:
     scheduler = hand_scheduler(tmp_path, **with_losses(deadline_s=9.0 + 1e-9))
     assert play(scheduler, [5.0, 4.0]).received.tolist() == [0, 1]
