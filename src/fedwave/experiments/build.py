@@ -107,6 +107,8 @@ def build_cell_scheduler(
 ) -> tuple[CellScheduler, tuple[str, ...]]:
     """Return the scheduler of a radio cell whose devices are the training devices, in order."""
     cell = Cell.build(section.radio, num_devices=len(train), seed=experiment.seed)
+    if cell.gains_file is not None:
+        cell.gains_file.round_gain(experiment.num_rounds - 1)  # too few rounds: say so before training
     scheduler = CellScheduler(
         cell=cell,
         num_samples=train.num_samples,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -13,6 +14,7 @@ from fedwave.simulation.contribution_scale import ScaleKind
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.load import resolve_cell_table
 
+FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -35,7 +37,9 @@ class CellSection(BaseModel):
     contribution_scale: ScaleKind = Field(
         "raw", description="raw u; u plus contribution_constant; or normalised to mean 1."
     )
-    contribution_constant: float = Field(0.0, description="The footnote's constant, for scale constant.")
+    contribution_constant: FiniteFloat = Field(
+        0.0, description="The footnote's constant, for scale constant."
+    )
     max_delay_s: PositiveFloat | None = Field(None, description="Hard limit on the upload's delay.")
     max_energy_j: PositiveFloat | None = Field(None, description="Hard limit on each upload's energy.")
     bits_per_parameter: Literal[32, 16, 8] = Field(32, description="Of an upload; 16 and 8 round it.")
@@ -63,7 +67,9 @@ class CellSection(BaseModel):
                 raise ConfigError(f'unknown key "cell.{key}". {did_you_mean(key, known)}')
         if "channel" not in radio:
             radio.setdefault("preset", "paper")
-        resolved = resolve_cell_table(radio).model_dump(mode="json", exclude_none=True)
+        # Files that a setting names from where the user is are found again from anywhere.
+        config = resolve_cell_table(radio, base_dir=Path.cwd())
+        resolved = config.model_dump(mode="json", exclude_none=True)
         if "preset" in radio:
             resolved["preset"] = radio["preset"]
         scheme = own.get("scheme", "ural")
@@ -79,6 +85,20 @@ class CellSection(BaseModel):
                 + did_you_mean(str(own["method"]), METHODS)
             )
         return {**own, **resolved}
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> CellSection:
+        if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
+            raise ConfigError(
+                "cell.delay_weight must be > 0 without cell.max_delay_s, got 0. The slowest upload is "
+                "then the cheapest, so no best delay exists; set one of the two."
+            )
+        if self.contribution_constant != 0 and self.contribution_scale != "constant":
+            raise ConfigError(
+                f"cell.contribution_constant = {self.contribution_constant:g} needs contribution_scale = "
+                f'"constant", got "{self.contribution_scale}". Set the scale, or leave out the constant.'
+            )
+        return self
 
     @property
     def radio(self) -> CellConfig:

@@ -16,6 +16,7 @@ from fedwave.errors import ConfigError, did_you_mean
 from fedwave.experiments.schema import Experiment
 from fedwave.overrides import apply_overrides
 from fedwave.wireless.load import anchor_paths
+from fedwave.wireless.load import merge as merge_cell
 
 Settings = dict[str, Any]
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -97,7 +98,9 @@ def _merge(base: Settings, change: Settings) -> Settings:
     merged = dict(base)
     for key, value in change.items():
         both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merge(merged[key], value) if both_tables else value
+        # In a cell, a channel of another kind replaces the old one, and dBm replace watts.
+        join = merge_cell if key == "cell" else _merge
+        merged[key] = join(merged[key], value) if both_tables else value
     return merged
 
 

@@ -37,6 +37,6 @@ def _half(change: Tensor) -> Tensor:
 
 def _eight_bits(change: Tensor) -> Tensor:
     """Return the values rounded to 255 evenly spaced levels between plus and minus the largest magnitude."""
-    largest = change.abs().max()
-    scale = torch.where(largest > 0, largest / 127.0, torch.ones_like(largest))
+    scale = change.abs().max() / 127.0
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))  # all 0, or too small for a float32 scale
     return (change / scale).round() * scale

@@ -180,10 +180,11 @@ class CellScheduler:
         """Return each device's time to report its contribution, and how long the reports take together.
 
         A report goes at full power over one block. The devices take turns, as many at a time as there are
-        blocks; a turn lasts as long as its slowest report.
+        blocks; a turn lasts as long as its slowest report. Nobody waits for a device without a signal.
         """
         time_s = np.zeros(self.cell.num_devices)
-        if self.report_bits == 0.0 or self.selection == "uniform":  # a uniform draw needs no report
+        ignores_contribution = self.selection == "uniform" and self.method in SERVES_GIVEN_DEVICES
+        if self.report_bits == 0.0 or ignores_contribution:
             return time_s, 0.0
         num_blocks = self.cell.num_blocks
         turns = [reports.positions[i : i + num_blocks] for i in range(0, len(reports.positions), num_blocks)]
@@ -198,7 +199,8 @@ class CellScheduler:
                 bandwidth_hz=self.cell.bandwidth_hz,
                 noise_psd_w_per_hz=self.cell.noise_psd_w_per_hz,
             )
-            time_s[members] = upload_delay_s(rate, model_bits=self.report_bits)
+            heard = members[rate > 0]
+            time_s[heard] = upload_delay_s(rate[rate > 0], model_bits=self.report_bits)
             phase_s += float(time_s[members].max())
         return time_s, phase_s
 

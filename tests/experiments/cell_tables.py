@@ -1,0 +1,50 @@
+"""Runs over a cell for the tests, and their tables read with the csv module alone."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedwave.experiments import Experiment, experiment_from
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "seed": 5,
+    "num_rounds": 3,
+    "data": {"dataset": "synthetic", "num_samples": 400, "num_classes": 4, "shape": [6]},
+    "partition": {"num_devices": 16},  # 8 train
+    "model": {"kind": "softmax"},
+    "algorithm": {"inner_lr": 0.05, "meta_lr": 0.05, "similarity_penalty": 0.1, "variance_penalty": 0.1},
+}
+PAPER_CELL: dict[str, Any] = {"preset": "paper", "num_blocks": 3, "energy_weight": 0.02, "delay_weight": 0.03}
+STREET_CELL: dict[str, Any] = {
+    "preset": "umi-3.5ghz",
+    "num_blocks": 3,
+    "energy_weight": 0.02,
+    "delay_weight": 0.03,
+    "contribution_scale": "normalised",
+    "report_bits": 32.0,
+    "idle_power_w": 0.01,
+    "losses": {"dropout_probability": 0.3, "packet_error_waterfall": 0.5, "outage_snr_db": -3.0},
+}
+
+
+def experiment(cell: dict[str, Any] | None = None, **changes: Any) -> Experiment:
+    """Return the small experiment over the given cell."""
+    settings = {**SMALL, **changes}
+    return experiment_from(settings if cell is None else {**settings, "cell": cell})
+
+
+def rows(folder: Path, name: str) -> list[dict[str, str]]:
+    """Return a table's rows as they stand in the file."""
+    with (folder / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def device_column(folder: Path, round_index: int, name: str) -> np.ndarray:
+    """Return one column of devices.csv in one round; NaN where it is empty."""
+    own = [row[name] for row in rows(folder, "devices.csv") if int(row["round"]) == round_index]
+    return np.array([float(text) if text else np.nan for text in own])

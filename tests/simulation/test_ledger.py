@@ -1,0 +1,49 @@
+"""The account: sums of what devices spend, running over rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from fedwave.simulation.ledger import Ledger, RoundCosts
+
+COSTS = RoundCosts(
+    compute_energy_j=np.array([1.0, 2.0]),
+    compute_time_s=np.array([10.0, 20.0]),
+    report_energy_j=np.array([0.1, 0.2]),
+    report_time_s=np.array([0.5, 0.25]),
+    upload_energy_j=np.array([0.0, 40.0]),
+    upload_time_s=np.array([0.0, 4.0]),
+    idle_energy_j=np.array([500.0, 0.0]),
+    idle_time_s=np.array([14.0, 0.0]),
+    delay_s=24.5,
+)
+
+
+def test_a_devices_energy_is_computing_reporting_uploading_and_waiting() -> None:
+    assert_allclose(COSTS.device_energy_j, [501.1, 42.2])
+    assert_allclose(COSTS.energy_j, 543.3)
+
+
+def test_the_rows_of_a_round_are_the_sums_over_its_devices() -> None:
+    row, devices = COSTS.round_columns(), COSTS.device_columns()
+    for name in ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j"):
+        assert row[name] == sum(devices[name].tolist())
+    assert_allclose(
+        row["energy_j"],
+        row["compute_energy_j"] + row["report_energy_j"] + row["upload_energy_j"] + row["idle_energy_j"],
+    )
+    assert row["delay_s"] == 24.5
+    assert devices["upload_time_s"].tolist() == [0.0, 4.0]
+
+
+def test_the_ledger_adds_rounds_up_and_changes_nothing_in_place() -> None:
+    empty = Ledger.empty(2)
+    once = empty.after(COSTS)
+    twice = once.after(COSTS)
+    assert (empty.elapsed_s, empty.energy_j) == (0.0, 0.0)
+    assert once.elapsed_s == 24.5
+    assert twice.elapsed_s == 49.0
+    assert_allclose(twice.device_energy_j, [1002.2, 84.4])
+    assert_allclose(twice.energy_j, 1086.6)
+    assert_allclose(once.device_energy_j, [501.1, 42.2])
