@@ -132,7 +132,7 @@ def _panels(runs: Sequence[FinishedRun], *, over_cell: bool) -> list[Panel]:
     loss, accuracy = "held-out loss after adaptation", "held-out accuracy [%]"
     if not over_cell:
         return [
-            panel("round", "rounds", "train_loss", "training loss after adaptation"),
+            panel("round", "rounds", "train_loss", "loss of the computing devices"),
             panel("round", "rounds", "heldout_loss", loss),
             panel("round", "rounds", "heldout_accuracy", accuracy),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,3 +119,4 @@ def _free_folder(name: str) -> Path:
 
 def _need_torch() -> None:
     import_extra("torch", purpose="Training", extra="learn")
+    sys.path.insert(0, "")  # so that model.kind = "my_module:my_net" finds a file in the current folder

@@ -144,7 +144,8 @@ def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = N
     data = experiment.data
     options = {
         "path": data.path,
-        "image_size": data.image_size,
+        "image_size": tuple(data.image_size) if isinstance(data.image_size, list) else data.image_size,
+        "images_per_class": data.images_per_class,
         "num_samples": data.num_samples,
         "num_classes": data.num_classes,
         "shape": None if data.shape is None else tuple(data.shape),

@@ -35,7 +35,7 @@ class CellSection(BaseModel):
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")
     contribution_scale: ScaleKind = Field(
-        "raw", description="raw u; u plus contribution_constant; or normalised to mean 1."
+        "raw", description="raw u; u plus contribution_constant; or normalised to mean |u| = 1."
     )
     contribution_constant: FiniteFloat = Field(
         0.0, description="The footnote's constant, for scale constant."

@@ -80,8 +80,9 @@ def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
         settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source} is not valid TOML: {error}. Fix that line.") from error
-    if path.suffix == ".toml" and isinstance(settings.get("cell"), dict):
-        settings["cell"] = anchor_paths(settings["cell"], path.resolve().parent)
+    for section in ("cell", "data"):  # files named in a file are found from its folder
+        if path.suffix == ".toml" and isinstance(settings.get(section), dict):
+            settings[section] = anchor_paths(settings[section], path.resolve().parent)
     base = settings.pop("extends", None)
     if base is None:
         return settings

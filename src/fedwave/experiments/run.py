@@ -161,7 +161,7 @@ def _summary(
         "num_rounds": experiment.num_rounds,
         "algorithm": experiment.algorithm.name,
         "gradient": experiment.algorithm.gradient,
-        "selection": experiment.algorithm.selection,
+        "selection": experiment.cell.selection if experiment.cell else experiment.algorithm.selection,
         "dataset": data.name,
         "num_train_devices": len(simulation.train),
         "num_heldout_devices": len(simulation.heldout),

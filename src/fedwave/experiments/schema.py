@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from fedwave.experiments.cell_section import CellSection
 
@@ -26,7 +27,12 @@ class DataSection(Section):
     dataset: str = Field("digits", description="A name that `fedwave datasets` lists.")
     split: Literal["all", "train", "test"] = Field("all", description="Which published files to pool.")
     path: str | None = Field(None, description="File or folder, for the datasets arrays and image-folder.")
-    image_size: PositiveInt | None = Field(None, description="Resize image-folder pictures to this side.")
+    image_size: PositiveInt | list[PositiveInt] | None = Field(
+        None, description="Resize image-folder pictures to this side, or [height, width]."
+    )
+    images_per_class: PositiveInt | None = Field(
+        None, description="tiny-imagenet: read only so many of a class."
+    )
     standardise: Literal["pixel", "none"] = Field(
         "pixel",
         description="pixel: (x - mean) / (std + 0.001) of each pixel over the dataset; none: x / 255.",
@@ -34,6 +40,11 @@ class DataSection(Section):
     num_samples: PositiveInt | None = Field(None, description="Synthetic data: how many samples.")
     num_classes: PositiveInt | None = Field(None, description="Synthetic data: how many classes.")
     shape: list[PositiveInt] | None = Field(None, description="Synthetic data: shape of one sample.")
+
+    @field_validator("path")
+    @classmethod
+    def _found_from_anywhere(cls, path: str | None) -> str | None:
+        return None if path is None else str(Path(path).absolute())
 
 
 class PartitionSection(Section):
@@ -74,8 +85,12 @@ class AlgorithmSection(Section):
         None,
         description="exact, first-order, hessian-free meta-gradient; plain is FedAvg's ordinary gradient.",
     )
-    selection: str | None = Field(None, description="uniform or top-contribution.")
-    num_selected: PositiveInt = Field(20, description="n_k, devices that upload in a round.")
+    selection: str | None = Field(
+        None, description="uniform or top-contribution; over a cell, cell.selection decides."
+    )
+    num_selected: PositiveInt = Field(
+        20, description="n_k, devices that upload in a round; over a cell, the allocation decides."
+    )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
     inner_lr: NonNegativeFloat = Field(0.001, description="alpha, step size of the adaptation.")
     meta_lr: PositiveFloat = Field(0.001, description="beta, meta-learning rate.")
@@ -114,7 +129,7 @@ class EvaluationSection(Section):
 
 
 class ExecutionSection(Section):
-    """How it is computed. Nothing here changes who is selected."""
+    """How it is computed. Only chunk_samples moves last bits of the results."""
 
     workers: NonNegativeInt = Field(0, description="Threads; 0 takes one for each core.")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")

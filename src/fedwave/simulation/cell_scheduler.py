@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,12 +70,12 @@ class CellScheduler:
         """Return who uploads, who arrives, and what the round cost."""
         draw = self.cell.draw(round_index)
         problem = self._problem(draw, reports)
-        allocation = allocate(
-            problem,
-            self.method,
-            rng=generator(self.seed, Stream.ALLOCATION, round_index),
-            selected=self._asked(round_index, problem, reports),
-        )
+        allocation = self._allocate(round_index, problem, reports)
+        time_left_s = self._time_left_s(draw, allocation, reports)
+        if time_left_s is not None and 0.0 < time_left_s < allocation.upload_delay_s:
+            # A method that plans knows the cell's deadline; the baselines run into it, as they are defined.
+            problem = replace(problem, max_delay_s=time_left_s)
+            allocation = self._allocate(round_index, problem, reports)
         selected = allocation.selected
         outcome, costs = self._play(round_index, draw, problem, allocation, reports)
         received = selected[outcome.arrived]
@@ -110,6 +110,24 @@ class CellScheduler:
             max_delay_s=self.max_delay_s,
             max_energy_j=self.max_energy_j,
         )
+
+    def _allocate(self, round_index: int, problem: AllocationProblem, reports: Reports) -> Allocation:
+        return allocate(
+            problem,
+            self.method,
+            rng=generator(self.seed, Stream.ALLOCATION, round_index),
+            selected=self._asked(round_index, problem, reports),
+        )
+
+    def _time_left_s(self, draw: ChannelDraw, allocation: Allocation, reports: Reports) -> float | None:
+        """Return what the deadline leaves for the upload, if there is one and the method can plan for it."""
+        deadline_s = self.cell.config.losses.deadline_s
+        if deadline_s is None or self.method in SERVES_GIVEN_DEVICES:
+            return None
+        _, report_phase_s = self._report(draw, reports)
+        # A billionth early: the sum of the phases may round to just past the deadline.
+        left = deadline_s * (1.0 - 1e-9) - allocation.compute_delay_s - report_phase_s
+        return left if self.max_delay_s is None else min(left, self.max_delay_s)
 
     def _asked(self, round_index: int, problem: AllocationProblem, reports: Reports) -> IntArray | None:
         """Return the devices to serve or to choose among; None leaves the choice to the allocation."""

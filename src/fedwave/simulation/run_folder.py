@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
@@ -184,10 +185,16 @@ class RunFolder:
         writer.writerows([_cell(value) for value in row] for row in rows)
         with path.open("a", encoding="utf-8", newline="") as file:
             file.write(text.getvalue())
+            file.flush()
+            os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
 
     def _save_tensors(self, name: str, tensors: Parameters, metadata: dict[str, str]) -> None:
         temporary = self.path / f".{name}.partial"
-        save_file({key: value.cpu().contiguous() for key, value in tensors.items()}, temporary, metadata)
+        content = save({key: value.cpu().contiguous() for key, value in tensors.items()}, metadata)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut must not leave an empty file under the final name
         temporary.replace(self.path / name)
 
     def _replace(self, name: str, text: str) -> None:
