@@ -451,9 +451,9 @@ def test_the_papers_schemes_run_on_the_digits(tmp_path: Path, scheme: str) -> No
     assert (settings.cell.method, settings.cell.selection) == SCHEMES[scheme]
     result = run_experiment(settings, tmp_path / "run")
     table = rows(result.path, "rounds.csv")
-    assert [row["num_computed"] for row in table] == (["20"] if scheme.startswith("ru") else ["30"]) * 2
+    assert [row["num_computed"] for row in table] == (["10"] if scheme.startswith("ru") else ["30"]) * 2
     if not scheme.startswith("ural"):
-        assert [row["num_selected"] for row in table] == ["20", "20"]  # n_k = M
+        assert [row["num_selected"] for row in table] == ["10", "10"]  # n_k = M
     assert result.summary["cell"]["energy_j"] > 0
     assert len(rows(result.path, "devices.csv")) == 2 * 30
 

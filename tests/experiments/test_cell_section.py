@@ -28,13 +28,19 @@ def test_there_is_a_preset_of_each_scheme_over_the_papers_cell(data: str, scheme
     assert (section.method, section.selection) == SCHEMES[scheme]
     assert (section.energy_weight, section.delay_weight) == (1.0, 1.0)
     radio = section.radio
-    assert (radio.num_blocks, radio.bandwidth_hz, radio.noise_psd_w_per_hz) == (20, 1.0, 1.0)
+    num_blocks = 20 if data == "paper" else 10  # a third of the 30 training devices
+    assert (radio.num_blocks, radio.bandwidth_hz, radio.noise_psd_w_per_hz) == (num_blocks, 1.0, 1.0)
     assert radio.normalised
 
 
 def test_a_bare_cell_is_ural_over_the_papers_cell() -> None:
-    bare, preset = experiment({}).cell, load_experiment("digits/ural").cell
+    bare, preset = experiment({}).cell, load_experiment("paper/ural").cell
     assert bare == preset
+
+
+def test_a_scheme_that_contradicts_both_method_and_selection_is_refused() -> None:
+    with pytest.raises(ConfigError, match="Give the scheme, or the other two"):
+        experiment({"scheme": "ru-random", "method": "optimal", "selection": "nufm"})
 
 
 def test_a_scheme_is_a_method_and_a_selection_that_can_be_replaced() -> None:

@@ -27,7 +27,9 @@ class CellSection(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    scheme: str = Field("ural", description="Fills in method and selection: " + ", ".join(SCHEMES) + ".")
+    scheme: str | None = Field(
+        None, description="Fills in method and selection: " + ", ".join(SCHEMES) + "; default ural."
+    )
     method: str | None = Field(None, description="Allocation: " + ", ".join(METHODS) + ".")
     selection: Literal["nufm", "uniform"] | None = Field(
         None, description="nufm ranks contributions; uniform draws devices before they compute."
@@ -78,7 +80,16 @@ class CellSection(BaseModel):
                 f'cell.scheme must be known, got "{scheme}". {did_you_mean(str(scheme), SCHEMES)}'
             )
         method, selection = SCHEMES[scheme]
+        given_both = (own.get("method"), own.get("selection"))
+        if "scheme" in own and None not in given_both and given_both != (method, selection):
+            raise ConfigError(
+                f'cell.scheme "{scheme}" stands for method "{method}" and selection "{selection}", got '
+                f'"{given_both[0]}" and "{given_both[1]}". Give the scheme, or the other two.'
+            )
         own = {"method": method, "selection": selection, **own}
+        # A resolved section names the scheme that its two parts make, if they make one.
+        made = {parts: name for name, parts in SCHEMES.items()}
+        own["scheme"] = made.get((own["method"], own["selection"]))
         if own["method"] not in METHODS:
             raise ConfigError(
                 f'cell.method must be an allocation method, got "{own["method"]}". '
