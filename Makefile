@@ -28,5 +28,13 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Each prints its figures and asserts its bars; quiet machines only.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/bench_round.py
+	$(BIN)/python benchmarks/bench_memory.py
+	$(BIN)/python benchmarks/bench_allocation.py
+	$(BIN)/python benchmarks/bench_cell.py
+	$(BIN)/python -m pytest benchmarks
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo

@@ -1,4 +1,4 @@
-"""Shared test set-up: numpy refuses silent NaN and overflow in every test."""
+"""Shared test set-up: numpy refuses silent NaN and overflow; hypothesis repeats itself and has no stop-watch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not fail a test, and a red test must be red again: no deadline, the same examples each time.
+settings.register_profile(
+    "fedwave", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("fedwave")
 
 
 @pytest.fixture(autouse=True)
