@@ -1,4 +1,4 @@
-"""Shared test set-up: numpy refuses silent NaN and overflow; hypothesis repeats itself and has no stop-watch."""
+"""Shared test set-up: numpy refuses silent NaN and overflow; hypothesis repeats its examples, untimed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine must not fail a test, and a red test must be red again: no deadline, the same examples each time.
+# A busy machine must not fail a test, and a red test must be red again.
 settings.register_profile(
     "fedwave", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
