@@ -213,3 +213,12 @@ def test_commands_shown_name_real_presets_and_settings():
                 load_experiment(words[0], [words[i + 1] for i, word in enumerate(words) if word == "-s"])
                 seen += 1
     assert seen >= 8
+
+
+def test_the_python_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert (tmp_path / "runs" / "first" / "summary.json").exists()
