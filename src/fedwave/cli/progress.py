@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from fedwave.experiments.compare import short_number
 from fedwave.experiments.schema import Experiment
 from fedwave.simulation.records import RoundRecord
 
@@ -55,8 +56,8 @@ class ProgressBar:
         cost = ""
         if "cumulative_delay_s" in record.columns:
             cost = (
-                f"  {record.columns['cumulative_delay_s']:.4g} s"
-                f"  {record.columns['cumulative_energy_j']:.4g} J"
+                f"  {short_number(record.columns['cumulative_delay_s'])} s"
+                f"  {short_number(record.columns['cumulative_energy_j'])} J"
             )
         tested = "" if self._accuracy is None else f"  accuracy {self._accuracy:.1%}"
         self._progress.update(

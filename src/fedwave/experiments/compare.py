@@ -82,11 +82,11 @@ class Interval:
         if math.isnan(self.mean):
             return "-"
         if math.isnan(self.half_width):
-            return _digits(self.mean, 4)
-        return f"{_digits(self.mean, 4)} ± {_digits(self.half_width, 2)}"
+            return short_number(self.mean)
+        return f"{short_number(self.mean)} ± {short_number(self.half_width, 2)}"
 
 
-def _digits(value: float, count: int) -> str:
+def short_number(value: float, count: int = 4) -> str:
     """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
     return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:.{count}g}"
 
