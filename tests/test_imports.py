@@ -62,3 +62,13 @@ def test_heavy_libraries_are_not_loaded_until_needed(statement: str, absent: tup
     code = f"{statement}; import sys; print([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_names_of_the_package_are_those_of_their_modules() -> None:
+    import fedwave
+
+    assert set(fedwave.__all__) == {*fedwave._HOME, "__version__"}
+    for name, home in fedwave._HOME.items():
+        assert getattr(fedwave, name) is getattr(sys.modules[home], name)
+    with pytest.raises(AttributeError, match="has no attribute 'absent'"):
+        fedwave.absent  # noqa: B018 - the look-up is what is tested
