@@ -211,7 +211,7 @@ def test_resuming_on_other_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_divergence_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
-    settings = experiment(algorithm={"num_selected": 3, "meta_lr": 1e30})
+    settings = experiment(algorithm={"num_selected": 3, "meta_lr": 1e30}, evaluation={"every": 6})
     with pytest.raises(DivergenceError, match="round 1 on device"):
         run_experiment(settings, tmp_path / "bad")
     checkpoint = RunFolder(tmp_path / "bad").load_checkpoint()

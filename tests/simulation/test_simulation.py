@@ -183,7 +183,13 @@ def test_evaluation_adapts_for_the_asked_number_of_steps() -> None:
     assert losses[0] > losses[1] > losses[2]
 
 
-def test_a_loss_that_is_not_finite_names_round_and_device() -> None:
-    sim = simulation(algorithm={"meta_lr": 1e30})
+def test_a_loss_that_is_not_finite_on_a_held_out_device_stops_the_run_too() -> None:
+    sim = simulation(algorithm={"meta_lr": 1e30}, num_rounds=1)
+    with pytest.raises(DivergenceError, match=r"not finite in round 0 on held-out device \d+, got"):
+        train(sim)
+
+
+def test_a_round_that_is_not_tested_finds_the_divergence_in_the_next() -> None:
+    sim = simulation(algorithm={"meta_lr": 1e30}, num_rounds=3, evaluation={"every": 3})
     with pytest.raises(DivergenceError, match=r"not finite in round 1 on device \d+, got .* the last good"):
         train(sim)

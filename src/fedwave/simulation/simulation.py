@@ -112,6 +112,9 @@ class Simulation:
         after = State(k + 1, parameters, ledger)
         is_tested = (k + 1) % self.testing.every == 0 or k + 1 == self.num_rounds
         tested = self.test(parameters, workers) if is_tested and len(self.heldout) else None
+        if tested is not None and not np.isfinite(tested.loss).all():
+            first = int(np.argmin(np.isfinite(tested.loss)))
+            raise _divergence(k, f"held-out device {tested.device_ids[first]}", str(tested.loss[first]))
         wall_time_s = time.perf_counter() - start
         return after, self._record(k, norms, losses, scores, schedule, ledger, tested, wall_time_s)
 
@@ -146,11 +149,8 @@ class Simulation:
             bad = np.flatnonzero(~np.isfinite(chunk.loss) | ~np.isfinite(chunk.gradient_norms).all(1))
             if bad.size:
                 device = int(self.train.device_ids[chunk.positions[bad[0]]])
-                raise DivergenceError(
-                    f"the loss is not finite in round {state.next_round} on device {device}, got "
-                    f"{chunk.loss[bad[0]]} with gradient norms {chunk.gradient_norms[bad[0]].tolist()}. "
-                    "Lower algorithm.inner_lr or algorithm.meta_lr; the last good checkpoint is kept."
-                )
+                norms = f" with gradient norms {chunk.gradient_norms[bad[0]].tolist()}"
+                raise _divergence(state.next_round, f"device {device}", f"{chunk.loss[bad[0]]}{norms}")
             yield chunk
 
     def _update_chunk(self, state: State, positions: IntArray) -> _ComputedChunk:
@@ -243,6 +243,13 @@ class Simulation:
             **_device_account_columns(schedule.costs, ledger),
         }
         return RoundRecord(round_index, columns, ids, device_columns, tested)
+
+
+def _divergence(round_index: int, where: str, got: str) -> DivergenceError:
+    return DivergenceError(
+        f"the loss is not finite in round {round_index} on {where}, got {got}. "
+        "Lower algorithm.inner_lr or algorithm.meta_lr; the last good checkpoint is kept."
+    )
 
 
 def _account_columns(costs: RoundCosts | None, ledger: Ledger | None) -> dict[str, Any]:
