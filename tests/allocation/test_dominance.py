@@ -34,12 +34,46 @@ def test_exactly_the_rows_with_few_better_ones_stay(seed, num_rows, depth, num_c
 
 
 @pytest.mark.parametrize("has_ties", [False, True])
+@pytest.mark.parametrize("num_criteria", [1, 2, 3, 4])
 @pytest.mark.parametrize("depth", [1, 7, 40])
-def test_large_sets_take_the_short_cuts_and_stay_exact(has_ties, depth):
+def test_large_sets_take_the_short_cuts_and_stay_exact(has_ties, num_criteria, depth):
     rng = np.random.default_rng(depth)
-    u, h, p = rng.random((3, 3000))
-    criteria = (u.round(1), h.round(1), (h * p).round(1)) if has_ties else (u, h, h * p)
+    u, h, p, e = rng.random((4, 3000))
+    criteria = (u, h, h * p, h * e)[:num_criteria]
+    if has_ties:
+        criteria = tuple(values.round(1) for values in criteria)
     assert undominated(criteria, depth).tolist() == undominated_by_counting(criteria, depth)
+
+
+def test_depths_of_more_than_one_strip_stay_exact(monkeypatch):
+    monkeypatch.setattr(dominance, "_STRIP", 100)
+    criteria = tuple(np.random.default_rng(2).random((3, 2500)).round(2))
+    assert undominated(criteria, 250).tolist() == undominated_by_counting(criteria, 250)
+
+
+def test_infinite_criteria_are_compared_like_others():
+    rng = np.random.default_rng(3)
+    u, h = rng.random((2, 2000))
+    limit = np.where(rng.random(2000) < 0.3, np.inf, rng.random(2000))
+    criteria = (u, h, h * limit)
+    assert undominated(criteria, 10).tolist() == undominated_by_counting(criteria, 10)
+
+
+def test_rows_in_falling_order_and_their_reverse_give_the_same_rows():
+    u, h, p = np.random.default_rng(4).random((3, 5000))
+    falling = np.argsort(-u)
+    kept = undominated((u, h, h * p), 20)
+    for order in (falling, falling[::-1]):
+        again = undominated((u[order], h[order], (h * p)[order]), 20)
+        assert np.sort(order[again]).tolist() == kept.tolist()
+
+
+def test_bits_are_counted_with_and_without_numpy_2(monkeypatch):
+    words = np.random.default_rng(5).integers(0, 2**64, (7, 3), dtype=np.uint64)
+    exact = [sum(bin(int(word)).count("1") for word in row) for row in words]
+    assert dominance._num_bits(words).tolist() == exact
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
+    assert dominance._num_bits(words).tolist() == exact
 
 
 def test_equal_devices_do_not_strike_each_other_out():

@@ -130,7 +130,10 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         ("run digits/nufm -s execution.device=cuda:99", 'torch cannot use "cuda:99"'),
         ("run digits/nufm -s algorithm.selection=best", "algorithm.selection must be a known policy"),
         ("run digits/nufm --out /proc/fedwave", "cannot write to the output folder /proc/fedwave"),
-        ("run digits/nufm -q -s algorithm.meta_lr=1e30 --out bad", "not finite in round 0 on held-out device"),
+        (
+            "run digits/nufm -q -s algorithm.meta_lr=1e30 --out bad",
+            "not finite in round 0 on held-out device",
+        ),
         ("resume absent", "absent is not a run folder"),
         ("compare absent", "absent is not a run folder"),
         ("presets absent", "neither a preset nor"),

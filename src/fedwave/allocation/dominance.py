@@ -3,7 +3,9 @@
 If M others are at least as good as device i on a block, i is never needed there: at most M - 1 other
 blocks are taken, so one of those M is free and can stand in for i at no loss. Ties are broken by index,
 so that equal devices do not strike each other out. The exchange argument may be applied one device at a
-time, each time moving up in a finite order, so *any* set of such devices may be removed together.
+time, each time moving up in a finite order, so *any* set of such devices may be removed together. Nor does
+it matter whether a removed device still counts: of those better than i, the M foremost have fewer than M
+better ones themselves, so they are never removed and suffice to rule out i.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import numpy as np
 
 from fedwave.units import BoolArray, FloatArray, IntArray
 
-_SMALL = 600  # below this many rows, the corners cost more than they save
-_CHUNK = 512  # rows compared at a time with all rows kept so far
-_MAX_COMPARISONS = 1_000_000_000  # about a second; then the rows not yet looked at stay
-_GRID = 5  # steps of the corner grid along each criterion
+_SMALL = 600  # rows; up to here the walk costs more than it saves
+_TINY = 200  # rows; up to here comparing all pairs is quicker than packing sets of rows into bits
+_STRIP = 1024  # rivals compared at a time, one bit each
+_MAX_COMPARISONS = 4_000_000_000  # about a second; then the rows not yet ruled out stay
+_GRID = 4  # steps of the corner grid along each criterion
 
 
 def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
@@ -26,39 +29,47 @@ def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
 
     Larger is better; ``criteria`` are arrays of equal length (n,). Exactly these rows are returned, unless
     there are so many that finding them takes ``_MAX_COMPARISONS``: then others stay, too, which costs time
-    later but never the optimum.
+    later but never the optimum. Rows that already come by falling first criterion are sorted faster.
     """
-    alive = np.arange(criteria[0].shape[0])
-    if alive.size > _SMALL:
-        alive = _cut_below_corners(criteria, alive, depth)
+    alive = np.arange(criteria[0].size)
+    if alive.size > max(_SMALL, 2 * depth):
+        alive = _walk_down(criteria, depth)
     if alive.size > depth:
         alive = alive[_has_few_better(_ranks(tuple(values[alive] for values in criteria)), depth)]
     return alive
 
 
-def _cut_below_corners(criteria: tuple[FloatArray, ...], alive: IntArray, depth: int) -> IntArray:
-    """Return the rows left after removing those below a point that ``depth`` rows reach in every criterion.
+def _walk_down(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
+    """Return the rows left, sorted, after a walk by falling first criterion, doubling the rows each time.
 
-    The points lie on a grid of trade-offs between the criteria. "Below" is strict in one criterion, so
-    equal rows stay here.
+    Rows met before are at least as good in the first criterion, so a new row goes if it lies below a corner
+    that ``depth`` of them reach in all other criteria. The corners try a grid of trade-offs between those.
     """
-    values = [criterion[alive] for criterion in criteria]
-    for shares in sorted(_simplex(len(criteria)), key=max):
-        if alive.size <= max(_SMALL, 2 * depth):
-            break
-        corner = _corner(values, shares, depth)
-        if corner is None:
-            continue
-        is_below = np.ones(alive.size, dtype=bool)
-        is_equal = np.ones(alive.size, dtype=bool)
-        for criterion, bound in zip(values, corner, strict=True):
-            is_below &= criterion <= bound
-            is_equal &= criterion == bound
-        keep = ~is_below | is_equal
-        if np.count_nonzero(keep) < 0.97 * alive.size:  # copying costs more than a few rows less are worth
-            alive = alive[keep]
-            values = [criterion[keep] for criterion in values]
-    return alive
+    order = np.argsort(-criteria[0], kind="stable")
+    others = [criterion[order] for criterion in criteria[1:]]
+    if not others:
+        return np.sort(order[:depth])
+    grid = sorted(_simplex(len(others)), key=max)  # balanced trade-offs remove most, so they come first
+    met = max(_SMALL, 2 * depth)
+    alive = np.arange(met)
+    while met < order.size:
+        known = [criterion[alive] for criterion in others]
+        new = np.arange(met, min(2 * met, order.size))
+        values = [criterion[met : 2 * met] for criterion in others]
+        for shares in grid:
+            if new.size <= depth:  # few rows more cost less than the next corner
+                break
+            corner = _corner(known, shares, depth)
+            if corner is None:
+                continue
+            is_above = values[0] > corner[0]
+            for criterion, bound in zip(values[1:], corner[1:], strict=True):
+                is_above |= criterion > bound
+            above = np.flatnonzero(is_above)
+            new, values = new[above], [criterion[above] for criterion in values]
+        alive = np.concatenate([alive, new])
+        met *= 2
+    return np.sort(order[alive])
 
 
 def _corner(values: list[FloatArray], shares: tuple[float, ...], depth: int) -> list[float] | None:
@@ -91,42 +102,66 @@ def _simplex(num_criteria: int) -> list[tuple[float, ...]]:
 
 
 def _ranks(criteria: tuple[FloatArray, ...]) -> IntArray:
-    """Return each criterion as distinct ranks, (k, n), the best first; ties go by the others, then by index.
+    """Return each criterion as distinct ranks, (k, n), the best first; ties go by one order for all.
 
-    A row at least as good in every criterion comes first in each of these orders, so no dominance is
-    lost, and of equal rows the earlier one dominates.
+    That order sorts by the first criterion, then the second and so on, then by index. A row at least as
+    good in every criterion comes first in it, so no dominance is lost, and of equal rows the earlier one
+    dominates.
     """
-    ranks = np.empty((len(criteria), criteria[0].size), dtype=np.int64)
-    for k in range(len(criteria)):
-        keys = [-criterion for criterion in (*criteria[k + 1 :], *criteria[:k])] + [-criteria[k]]
-        ranks[k, np.lexsort(keys)] = np.arange(criteria[0].size, dtype=np.int64)
+    rank = np.arange(criteria[0].size, dtype=np.int64)
+    ranks = np.empty((len(criteria), rank.size), dtype=np.int64)
+    order = np.lexsort([-criterion for criterion in reversed(criteria)])
+    ranks[0, order] = rank
+    for own, criterion in zip(ranks[1:], criteria[1:], strict=True):
+        own[order[np.argsort(-criterion[order], kind="stable")]] = rank
     return ranks
 
 
 def _has_few_better(ranks: IntArray, depth: int) -> BoolArray:
     """Return which rows have fewer than ``depth`` rows before them in every rank.
 
-    Rows are visited by the sum of their ranks, so those better than a row come before it. Comparing with
-    the rows kept so far is enough: whoever is better than a removed row is better than all that row was
-    better than.
+    Rivals are taken in the order of the sum of their ranks, so those better than a row come before it.
     """
-    order = np.argsort(ranks.sum(axis=0, dtype=np.int64), kind="stable")
-    ranks = ranks[:, order]
-    keep = np.ones(order.size, dtype=bool)
-    kept = ranks[:, :0]
+    if ranks.shape[1] <= _TINY:
+        is_better = (ranks[:, :, None] < ranks[:, None, :]).all(axis=0)
+        return np.asarray(np.count_nonzero(is_better, axis=0) < depth)
+    keep = np.ones(ranks.shape[1], dtype=bool)
+    num_better = np.zeros(keep.size, dtype=np.int64)
+    strongest = np.argsort(ranks.sum(axis=0, dtype=np.int64), kind="stable")
+    alive = np.arange(keep.size)
     num_comparisons = 0
-    for start in range(0, order.size, _CHUNK):
-        chunk = ranks[:, start : start + _CHUNK]
-        rivals = np.concatenate([kept, chunk], axis=1)
-        num_comparisons += rivals.shape[1] * chunk.shape[1]
+    while strongest.size:
+        rivals, strongest = strongest[:_STRIP], strongest[_STRIP:]
+        num_comparisons += rivals.size * alive.size
         if num_comparisons > _MAX_COMPARISONS:
             break
-        better = rivals[0][:, None] < chunk[0][None, :]
-        for rival, row in zip(rivals[1:], chunk[1:], strict=True):
-            better &= rival[:, None] < row[None, :]
-        is_kept = np.count_nonzero(better, axis=0) < depth
-        keep[start : start + _CHUNK] = is_kept
-        kept = np.concatenate([kept, chunk[:, is_kept]], axis=1)
-    result = np.empty(order.size, dtype=bool)
-    result[order] = keep
-    return result
+        num_better[alive] += _num_before(ranks, rivals, alive)
+        keep = num_better < depth
+        alive = np.flatnonzero(keep)
+        strongest = strongest[keep[strongest]]
+    return keep
+
+
+def _num_before(ranks: IntArray, rivals: IntArray, rows: IntArray) -> IntArray:
+    """Return how many rivals come before each row in every rank: intersected sets with a bit per rival."""
+    position = np.arange(rivals.size)
+    bit = np.left_shift(np.uint64(1), (position % 64).astype(np.uint64))
+    num_words = -(-rivals.size // 64)
+    before = np.full((rows.size, num_words), np.iinfo(np.uint64).max, dtype=np.uint64)
+    for rank in ranks:
+        order = np.argsort(rank[rivals])
+        foremost = np.zeros((rivals.size + 1, num_words), dtype=np.uint64)
+        foremost[position + 1, order // 64] = bit[order]
+        np.bitwise_or.accumulate(foremost, axis=0, out=foremost)  # row c: the set of the c foremost rivals
+        is_rival = np.zeros(rank.size + 1, dtype=np.int64)
+        is_rival[rank[rivals] + 1] = 1
+        before &= foremost[np.cumsum(is_rival)[rank[rows]]]
+    return _num_bits(before)
+
+
+def _num_bits(words: np.ndarray[tuple[int, int], np.dtype[np.uint64]]) -> IntArray:
+    """Return the number of ones in each row."""
+    if hasattr(np, "bitwise_count"):
+        return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
+    bits = np.unpackbits(words.view(np.uint8), axis=1)  # numpy before 2.0
+    return np.asarray(bits.sum(axis=1, dtype=np.int64))
