@@ -109,9 +109,10 @@ class UserModel:
         if not hasattr(self._per_thread, "module"):
             self._per_thread.module = copy.deepcopy(self._template).to(inputs.device)
         module = self._per_thread.module
+        buffers = dict(module.named_buffers())  # on the device, as the module is
 
         def one_device(own: Parameters, samples: Tensor) -> Tensor:
-            scores: Tensor = functional_call(module, (own, self._buffers), (samples,))
+            scores: Tensor = functional_call(module, (own, buffers), (samples,))
             return scores
 
         if self.is_vectorised:
