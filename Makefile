@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format clean bench install
+.PHONY: demo test test-slow lint format clean bench install
 
 install: $(STAMP)
 
@@ -18,6 +18,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Thousands of random allocation problems: some four minutes on two cores.
+test-slow: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n 2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
