@@ -27,7 +27,7 @@ def simulation(**changes: object) -> Simulation:
     settings = dict(BASE)
     for section, values in changes.items():
         old = settings.get(section)
-        settings[section] = {**old, **values} if isinstance(old, dict) else values  # type: ignore[dict-item]
+        settings[section] = {**old, **values} if isinstance(old, dict) else values
     return build_simulation(experiment_from(settings))
 
 
@@ -48,7 +48,7 @@ def plain_loop(sim: Simulation, num_selected: int, num_local_steps: int) -> tupl
     theta = {name: value.detach().clone() for name, value in module.named_parameters()}
     rules = sim.training
 
-    def loss(parameters, batch):  # type: ignore[no-untyped-def]
+    def loss(parameters, batch):
         scores = torch.func.functional_call(module, parameters, (batch.inputs[0].double(),))
         return F.cross_entropy(scores, batch.labels[0])
 
@@ -155,7 +155,7 @@ def test_devices_chosen_beyond_the_kept_models_are_computed_again() -> None:
         max_models = 1
 
         def __init__(self, inner: object) -> None:
-            self.computing, self.schedule = inner.computing, inner.schedule  # type: ignore[attr-defined]
+            self.computing, self.schedule = inner.computing, inner.schedule
 
     object.__setattr__(sim, "scheduler", KeepsOne(sim.scheduler))
     again, _ = train(sim)

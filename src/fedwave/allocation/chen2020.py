@@ -20,7 +20,7 @@ from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.link import uplink_rate_bps, upload_delay_s, upload_energy_j
+from fedwave.wireless.link import upload_delay_s, upload_energy_j
 
 _WATERFALL = 1.08  # their threshold m (0.023 dB) of the packet error rate q = 1 - exp(-m (I + B N0) / (p h))
 
@@ -90,13 +90,7 @@ def _weights(
     """Return u (1 - q) of every pair, (devices, M); 0 where full power breaks a limit."""
     device, block = np.broadcast_arrays(device, block)
     power = problem.max_power_w[device]
-    rate = uplink_rate_bps(
-        power,
-        problem.gain_of(device, block),
-        interference_w=problem.interference_w[block],
-        bandwidth_hz=problem.bandwidth_hz,
-        noise_psd_w_per_hz=problem.noise_psd_w_per_hz,
-    )
+    rate = problem.rate_bps_of(device, block, power)
     with np.errstate(over="ignore"):
         delay = upload_delay_s(rate, model_bits=problem.model_bits)
         energy = upload_energy_j(power, delay)

@@ -11,7 +11,7 @@ import numpy as np
 from fedwave.allocation.power import LARGEST_SNR, snr_of_delay, snr_of_energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.units import FloatArray, IntArray
-from fedwave.wireless.link import uplink_rate_bps, upload_delay_s, upload_energy_j
+from fedwave.wireless.link import upload_delay_s, upload_energy_j
 
 _ROUNDING = 1e-14  # an energy limit is undercut by this share, so that rounding cannot break it
 
@@ -44,13 +44,7 @@ def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> Fl
         cap = np.minimum(power * gain / problem.block_noise_w[block], LARGEST_SNR)
     if problem.max_energy_j is None and problem.max_delay_s is None:
         return np.asarray(cap)
-    rate = uplink_rate_bps(
-        power,
-        gain,
-        interference_w=problem.interference_w[block],
-        bandwidth_hz=problem.bandwidth_hz,
-        noise_psd_w_per_hz=problem.noise_psd_w_per_hz,
-    )
+    rate = problem.rate_bps_of(device, block, power)
     sends = rate > 0
     with np.errstate(over="ignore"):
         full_delay = np.where(
@@ -119,13 +113,7 @@ def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> s
 def _delay_s(
     problem: AllocationProblem, device: IntArray, block: IntArray, power_w: FloatArray
 ) -> FloatArray:
-    rate = uplink_rate_bps(
-        power_w,
-        problem.gain_of(device, block),
-        interference_w=problem.interference_w[block],
-        bandwidth_hz=problem.bandwidth_hz,
-        noise_psd_w_per_hz=problem.noise_psd_w_per_hz,
-    )
+    rate = problem.rate_bps_of(device, block, power_w)
     with np.errstate(over="ignore"):
         return upload_delay_s(rate, model_bits=problem.model_bits)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.link import uplink_rate_bps
 
 _PER_DEVICE = ("channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance")
 _FIX_SIGN = {
@@ -96,6 +97,16 @@ class AllocationProblem:
     def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
         """Return h of each (device, block) pair."""
         return self.channel_gain[device, block] if self.is_frequency_selective else self.channel_gain[device]
+
+    def rate_bps_of(self, device: IntArray, block: IntArray, power_w: FloatArray) -> FloatArray:
+        """Return the uplink rate of each (device, block) pair at the given power, Eq. (25)."""
+        return uplink_rate_bps(
+            power_w,
+            self.gain_of(device, block),
+            interference_w=self.interference_w[block],
+            bandwidth_hz=self.bandwidth_hz,
+            noise_psd_w_per_hz=self.noise_psd_w_per_hz,
+        )
 
     def energy_limit_of(self, device: IntArray) -> FloatArray:
         """Return each device's upload energy limit in joules, infinite where there is none."""

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from fedwave.overrides import apply_overrides
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.config import LogDistanceChannel, ThreeGppChannel
 from fedwave.wireless.link_budget import LinkBudget, LinkBudgetRow, link_budget
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config, preset_table
 
@@ -110,7 +111,7 @@ def _budget_table(cell: Cell, budget: LinkBudget) -> Table:
 
 def _si_lines(cell: Cell, row: LinkBudgetRow) -> dict[str, str]:
     lines = {"device, block": f"{row.device_index}, {row.block_index}"}
-    place = cell.large_scale
+    place, channel = cell.large_scale, cell.config.channel
     if row.distance_m is not None:
         lines["distance"] = f"{row.distance_m:.0f} m" if row.distance_m >= 10 else f"{row.distance_m:.1f} m"
     if row.is_line_of_sight is not None:
@@ -122,7 +123,7 @@ def _si_lines(cell: Cell, row: LinkBudgetRow) -> dict[str, str]:
             lines["- shadowing"] = f"{row.shadowing_db:.1f} dB"
         if place.antenna_gain_db:
             lines["+ antennas"] = f"{place.antenna_gain_db:.1f} dB"
-        if getattr(cell.config.channel, "fading").kind != "none":  # noqa: B009 - only such channels have a place
+        if isinstance(channel, ThreeGppChannel | LogDistanceChannel) and channel.fading.kind != "none":
             lines["+ fading"] = f"{row.fading_db:.1f} dB"
     else:
         lines["+ channel gain"] = f"{row.channel_gain_db:.1f} dB"

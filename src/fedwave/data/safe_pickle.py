@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def _encode_latin1(text: str, encoding: str) -> bytes:
 class _ByteUnpickler(pickle.Unpickler):
     """An unpickler whose only callables are the stand-ins above."""
 
-    _NAMES = {  # noqa: RUF012 - never written to
+    _NAMES: ClassVar[dict[tuple[str, str], Any]] = {
         ("numpy.core.multiarray", "_reconstruct"): _reconstruct,  # numpy 1
         ("numpy._core.multiarray", "_reconstruct"): _reconstruct,  # numpy 2
         ("numpy", "ndarray"): _ByteArray,

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from fedwave.learning.parameters import Parameters, num_parameters
 
-BITS = (32, 16, 8)
 SCALE_BITS = 32  # an 8-bit tensor travels with one float32 scale
 
 

@@ -91,7 +91,7 @@ class _Unpool(Function):
         target = torch.empty(
             extent, dtype=values.dtype, device=values.device, memory_format=torch.channels_last
         )
-        spread = torch.ops.aten.max_pool2d_with_indices_backward(
+        spread: Tensor = torch.ops.aten.max_pool2d_with_indices_backward(
             planes,
             target,  # only its shape and layout are read
             [_KERNEL, _KERNEL],
@@ -101,7 +101,7 @@ class _Unpool(Function):
             True,
             position,
         )
-        return spread.permute(0, 2, 3, 1)  # type: ignore[no-any-return]  # torch.ops is untyped
+        return spread.permute(0, 2, 3, 1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
