@@ -13,7 +13,7 @@ from fedwave.cli.compare import plot_runs, print_costs, print_runs
 from fedwave.errors import RunError
 from fedwave.experiments import experiment_from, experiment_to_toml
 from fedwave.experiments.compare import common_target, read_run
-from fedwave.plots.learning_curves import Curve, _mean
+from fedwave.plots.learning_curves import Curve, Panel, _mean, plot_panels
 
 
 def write_run(folder: Path, name: str, accuracies: list[float], *, over_cell: bool) -> Path:
@@ -70,6 +70,13 @@ def test_tables_and_picture_of_runs(tmp_path: Path, over_cell: bool) -> None:
     assert plot_runs(runs, tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RunError, match="Choose another path, ending in .png, .pdf or .svg"):
         plot_runs(runs, tmp_path / "picture.what")
+
+
+def test_accuracy_is_drawn_in_percent_and_loss_as_it_is() -> None:
+    curve = {"a": [Curve(np.array([1.0, 2.0]), np.array([0.25, 0.5]))]}
+    figure = plot_panels([Panel("x", "accuracy", curve, is_percentage=True), Panel("x", "loss", curve)])
+    drawn = [axis.lines[0].get_ydata().tolist() for axis in figure.axes]
+    assert drawn == [[25.0, 50.0], [0.25, 0.5]]
 
 
 def test_curves_with_different_x_are_averaged_over_the_range_they_share() -> None:

@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from fedwave.data import dataset_from_arrays
 from fedwave.errors import DivergenceError, RunError
 from fedwave.experiments import Experiment, experiment_from, load_experiment
+from fedwave.experiments.build import load_experiment_dataset
 from fedwave.experiments.compare import group_by_name, interval, paired_difference, read_run
 from fedwave.experiments.run import resume_run, run_experiment
 from fedwave.simulation.records import RoundRecord
@@ -79,6 +80,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_same_run_twice_is_bit_equal(finished: Path, tmp_path: Path) -> None:
     assert contents(run_experiment(experiment(), tmp_path / "again").path) == contents(finished)
+
+
+def test_the_seed_draws_the_synthetic_data_too() -> None:
+    data = [load_experiment_dataset(experiment(seed=seed)).fingerprint() for seed in (0, 0, 1)]
+    assert data[0] == data[1] != data[2]
 
 
 def test_another_seed_is_another_run(finished: Path, tmp_path: Path) -> None:

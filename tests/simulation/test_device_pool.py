@@ -47,6 +47,10 @@ def test_padding_adds_nothing_to_the_loss_of_a_device() -> None:
             )
             torch.testing.assert_close(together[row], cross_entropy(alone.inputs @ weight, alone)[0])
     assert pool.num_samples.tolist() == [6, 3]
+    padded = pool.query(np.array([0, 1]))
+    # Padding repeats a sample of the device's own: nobody else's data is touched, and no input is made up.
+    assert torch.equal(padded.inputs[1, 2:], padded.inputs[1, :1].expand(3, -1))
+    assert padded.weights[1].tolist() == [0.5, 0.5, 0.0, 0.0, 0.0]
 
 
 def test_a_drawn_batch_is_a_subset_of_the_right_samples() -> None:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from fedwave.errors import DivergenceError
 from fedwave.experiments import experiment_from
 from fedwave.experiments.build import build_simulation
+from fedwave.simulation.records import HeldOut
 from fedwave.simulation.simulation import Simulation, State
 from fedwave.simulation.workers import Workers
 
@@ -170,8 +171,7 @@ def test_evaluation_happens_when_asked_and_after_the_last_round() -> None:
     assert tested is not None
     assert len(tested.device_ids) == 4
     assert records[-1].columns["heldout_accuracy"] == tested.accuracy.mean()
-    correct = (tested.accuracy * tested.num_query).round().sum()
-    assert records[-1].columns["heldout_accuracy_pooled"] == pytest.approx(correct / tested.num_query.sum())
+    assert records[-1].columns["heldout_accuracy_pooled"] == tested.pooled_accuracy
 
 
 def test_evaluation_adapts_for_the_asked_number_of_steps() -> None:
@@ -193,3 +193,50 @@ def test_a_round_that_is_not_tested_finds_the_divergence_in_the_next() -> None:
     sim = simulation(algorithm={"meta_lr": 1e30}, num_rounds=3, evaluation={"every": 3})
     with pytest.raises(DivergenceError, match=r"not finite in round 1 on device \d+, got .* the last good"):
         train(sim)
+
+
+def test_the_training_loss_is_that_of_the_global_model_whatever_the_number_of_local_steps() -> None:
+    losses = [
+        train(simulation(num_rounds=1, algorithm={"num_local_steps": steps}))[1][0].device_columns[
+            "train_loss"
+        ]
+        for steps in (1, 3)
+    ]
+    assert np.array_equal(*losses)
+
+
+def test_the_statistics_of_a_round_follow_from_its_devices() -> None:
+    penalties = {"similarity_penalty": 0.5, "variance_penalty": 0.5}
+    low = train(simulation(algorithm={**penalties, "meta_lr": 0.001}))[1][0]
+    norms = low.device_columns["gradient_norm_0"]
+    assert low.columns["gradient_norm_min"] == norms.min()
+    assert low.columns["gradient_norm_mean"] == pytest.approx(norms.mean())
+    assert low.columns["gradient_norm_max"] == norms.max()
+    # A turning point between the norms: put lambda_1 at their median and leave lambda_2 out.
+    middle = float(np.median(norms)) * (1 + 1e-9)
+    split = train(simulation(algorithm={"similarity_penalty": middle, "variance_penalty": 0.0}))[1][0]
+    assert split.columns["share_below_turning_point"] == np.mean(norms < middle)
+    all_below = train(simulation(algorithm={"similarity_penalty": 1e6}))[1][0]
+    assert all_below.columns["share_below_turning_point"] == 1.0
+
+
+def test_drawn_batches_differ_between_rounds_and_steps_but_not_with_the_company() -> None:
+    sim = simulation(algorithm={"query_batch_size": 2, "num_local_steps": 2})
+    sizes = np.array([len(device.query) for device in sim.train.devices])
+    position = int(np.argmax(sizes))
+
+    def drawn(round_index: int, positions: list[int]) -> list[torch.Tensor]:
+        row = positions.index(position)
+        return [batch.inputs[row] for batch in sim._local_batches(round_index, np.array(positions))]
+
+    alone = drawn(0, [position])
+    assert all(torch.equal(a, b) for a, b in zip(alone, drawn(0, [position, 0, 1]), strict=True))
+    assert not torch.equal(alone[0], alone[1])
+    assert not torch.equal(alone[0], drawn(1, [position])[0])
+
+
+def test_pooled_accuracy_weighs_devices_by_their_samples() -> None:
+    tested = HeldOut(np.array([1, 2]), np.array([1, 3]), np.array([1.0, 3.0]), np.array([1.0, 1 / 3]))
+    assert tested.mean_accuracy == pytest.approx(2 / 3)
+    assert tested.pooled_accuracy == pytest.approx(2 / 4)
+    assert tested.mean_loss == 2.0
