@@ -11,6 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean
+from fedwave.wireless.channels.three_gpp import ThreeGppConfig
 from fedwave.wireless.config import CellConfig
 
 CELL_PRESETS: tuple[str, ...] = (
@@ -82,6 +83,9 @@ def merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
             and value.get("kind", old.get("kind")) == old.get("kind")
         )
         merged[key] = merge(old, value) if same_kind and isinstance(old, dict) else copy.deepcopy(value)
+    # What only the old scenario asked about goes with it.
+    for option in ThreeGppConfig.foreign_options(overrides.get("scenario")) - set(overrides):
+        merged.pop(option, None)
     return merged
 
 
