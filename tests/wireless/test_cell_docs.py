@@ -23,7 +23,7 @@ def test_the_printed_link_budget_is_the_real_one():
 def test_the_python_examples_run(capsys):
     examples = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     for example in examples:
-        exec(compile(example, "docs/cell.md", "exec"), {"__name__": "cell_page"})
+        exec(compile(example, "docs/cell.md", "exec"), {})
     snr_db, share_heard = map(float, capsys.readouterr().out.split())
     assert 0 < snr_db < 60
     assert 0.3 < share_heard < 0.7  # four standard errors of 100 coins
