@@ -168,7 +168,7 @@ def test_a_cell_needs_devices_and_a_complete_fleet():
         Cell.build(load_cell_config("paper"), num_devices=0, seed=0)
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]
-    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given"):
+    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given, nor is there a fleet CSV"):
         Cell.build(resolve_cell_table(table), num_devices=3, seed=0)
 
 
@@ -176,6 +176,19 @@ def write(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_text(text)
     return str(path)
+
+
+def test_a_fleet_may_have_work_and_processors_that_cost_nothing():
+    free = {"fleet": {"capacitance": 0, "cycles_per_sample": 0}}
+    fleet = Cell.build(load_cell_config("umi-3.5ghz", free), num_devices=2, seed=0).fleet
+    assert fleet.capacitance.tolist() == fleet.cycles_per_sample.tolist() == [0.0, 0.0]
+
+
+def test_a_column_that_is_nowhere_is_missed_in_the_csv_too(tmp_path):
+    table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
+    table["fleet"] = {"path": write(tmp_path, "max_power_w\n1\n")}
+    with pytest.raises(ProblemError, match=r"max_frequency_hz is not given, nor a column in table\.csv"):
+        Cell.build(resolve_cell_table(table), num_devices=1, seed=0)
 
 
 def test_a_fleet_csv_replaces_the_columns_it_has(tmp_path):
