@@ -20,9 +20,9 @@ _HOME = {
     "load_dataset": "fedwave.data",
     "Experiment": "fedwave.experiments",
     "load_experiment": "fedwave.experiments",
-    "read_run": "fedwave.experiments.compare",
-    "resume_run": "fedwave.experiments.run",
-    "run_experiment": "fedwave.experiments.run",
+    "read_run": "fedwave.runs.compare",
+    "resume_run": "fedwave.runs.run",
+    "run_experiment": "fedwave.runs.run",
     "meta_gradient": "fedwave.learning",
     "contribution": "fedwave.selection",
 }
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from fedwave.allocation import AllocationProblem, allocate, pareto_front, total_cost
     from fedwave.data import dataset_from_arrays, load_dataset
     from fedwave.experiments import Experiment, load_experiment
-    from fedwave.experiments.compare import read_run
-    from fedwave.experiments.run import resume_run, run_experiment
+    from fedwave.runs.compare import read_run
+    from fedwave.runs.run import resume_run, run_experiment
     from fedwave.learning import meta_gradient
     from fedwave.selection import contribution
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student_t
 
+from fedwave.errors import RunError
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
-from fedwave.simulation.run_folder import CONFIG, RunFolder
+from fedwave.learning.tasks import TASKS, Metric
+from fedwave.runs.folder import CONFIG, RunFolder
 from fedwave.units import FloatArray
 
 
@@ -47,13 +49,27 @@ class FinishedRun:
         return np.asarray(values, dtype=np.float64)
 
     @property
+    def metric(self) -> Metric:
+        """What the run's task is judged by."""
+        for task in TASKS.values():
+            if f"heldout_{task().metric.name}" in self.columns:
+                return task().metric
+        return TASKS["classification"]().metric
+
+    @property
+    def heldout_metric(self) -> FloatArray:
+        """The held-out devices' metric by rounds."""
+        return self.curve(f"heldout_{self.metric.name}")
+
+    @property
     def has_cell(self) -> bool:
         """Whether seconds and joules were counted."""
         return "cumulative_energy_j" in self.columns
 
-    def cost_of_reaching(self, accuracy: float) -> Cost | None:
-        """Return what it took until the held-out accuracy first was that high; None if it never was."""
-        reached = np.flatnonzero(self.curve("heldout_accuracy") >= accuracy)
+    def cost_of_reaching(self, target: float) -> Cost | None:
+        """Return what it took until the held-out metric first was that good; None if it never was."""
+        values = self.heldout_metric
+        reached = np.flatnonzero(values >= target if self.metric.higher_is_better else values <= target)
         if reached.size == 0:
             return None
         first = int(reached[0])
@@ -94,7 +110,7 @@ def short_number(value: float, count: int = 4) -> str:
 def read_run(path: Path | str) -> FinishedRun:
     """Return the run in a folder."""
     folder = RunFolder.open(Path(path))
-    return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.rounds())
+    return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
 
 
 def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
@@ -105,10 +121,30 @@ def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
     return groups
 
 
-def common_target(runs: Iterable[FinishedRun]) -> float:
-    """Return the highest whole percentage of held-out accuracy that every run reaches at some round."""
-    best = [np.nanmax(run.curve("heldout_accuracy"), initial=0.0) for run in runs]
-    return math.floor(100.0 * min(best, default=0.0)) / 100.0
+def common_target(runs: Sequence[FinishedRun]) -> float:
+    """Return the best round figure of the held-out metric that every run reaches at some round.
+
+    Shares are rounded to whole per cents, other metrics to two digits, towards the easier side.
+    """
+    metric = common_metric(runs)
+    if metric.higher_is_better:
+        best = min((float(np.nanmax(run.heldout_metric, initial=0.0)) for run in runs), default=0.0)
+        return math.floor(100.0 * best) / 100.0
+    best = max((float(np.nanmin(run.heldout_metric, initial=math.inf)) for run in runs), default=math.inf)
+    if not math.isfinite(best) or best <= 0.0:
+        return best
+    unit = 10.0 ** (math.floor(math.log10(best)) - 1)
+    return math.ceil(best / unit) * unit
+
+
+def common_metric(runs: Sequence[FinishedRun]) -> Metric:
+    """Return the metric of the runs, which must be one and the same."""
+    names = sorted({run.metric.name for run in runs})
+    if len(names) > 1:
+        raise RunError(
+            f"the runs are judged by different metrics, {' and '.join(names)}. Compare runs of one task."
+        )
+    return runs[0].metric
 
 
 def interval(values: Sequence[float]) -> Interval:

@@ -59,6 +59,16 @@ class DevicePool:
         """Number of local samples of each device, D_i in Eq. (21)."""
         return np.array([len(d.support) + len(d.query) for d in self.devices], dtype=np.int64)
 
+    @cached_property
+    def num_query(self) -> IntArray:
+        """Number of query samples of each device."""
+        return np.array([len(d.query) for d in self.devices], dtype=np.int64)
+
+    @property
+    def _targets(self) -> NDArray[Any]:
+        """What is learnt: class labels, or real numbers where the dataset has them."""
+        return self.dataset.labels if self.dataset.targets is None else self.dataset.targets
+
     def chunks(self, positions: IntArray, *, max_samples: int) -> list[IntArray]:
         """Return the positions in groups of similar size, largest first, each to be computed at once."""
         return group_by_size(positions, self.num_samples[positions], max_samples=max_samples)
@@ -100,7 +110,7 @@ class DevicePool:
         inputs = self.standardiser(self.dataset.inputs[index])
         return Batch(
             torch.from_numpy(inputs).to(self.torch_device),
-            torch.from_numpy(self.dataset.labels[index]).to(self.torch_device),
+            torch.from_numpy(self._targets[index]).to(self.torch_device),
             torch.from_numpy(weights.astype(np.float32)).to(self.torch_device),
         )
 

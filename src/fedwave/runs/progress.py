@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fedwave.experiments.compare import short_number
+from fedwave.runs.compare import short_number
 from fedwave.experiments.schema import Experiment
 from fedwave.simulation.records import RoundRecord
 
 
 class ProgressBar:
-    """Shows the round, the loss and the held-out accuracy. Use as a context manager."""
+    """Shows the round, the loss and the held-out metric. Use as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
@@ -25,7 +25,7 @@ class ProgressBar:
             TimeRemainingColumn(),
             console=console,
         )
-        self._accuracy: float | None = None
+        self._metric = ""
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -40,7 +40,7 @@ class ProgressBar:
         """Show the bar where the run begins."""
         for warning in warnings:
             self._progress.console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False)
-        self._accuracy = None
+        self._metric = ""
         self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
             experiment.name, total=experiment.num_rounds, completed=next_round, figures=""
@@ -48,8 +48,10 @@ class ProgressBar:
 
     def round_done(self, record: RoundRecord) -> None:
         """Move on by one round."""
-        measured = record.columns.get("heldout_accuracy")
-        self._accuracy = self._accuracy if measured is None else float(measured)
+        if record.heldout is not None:
+            shown, value = record.heldout.measured, record.heldout.mean_metric
+            figure = f"{value:.1%}" if shown.is_share else f"{value:.4g}"
+            self._metric = f"  {shown.name.replace('_', ' ')} {figure}"
         if record.columns.get("num_received") == 0:
             note = escape(str(record.columns.get("note", "")))
             self._progress.console.print(f"round {record.round_index}: {note}", highlight=False)
@@ -59,7 +61,6 @@ class ProgressBar:
                 f"  {short_number(record.columns['cumulative_delay_s'])} s"
                 f"  {short_number(record.columns['cumulative_energy_j'])} J"
             )
-        tested = "" if self._accuracy is None else f"  accuracy {self._accuracy:.1%}"
         self._progress.update(
-            self._task, advance=1, figures=f"loss {record.columns['train_loss']:.3f}{tested}{cost}"
+            self._task, advance=1, figures=f"loss {record.columns['train_loss']:.3f}{self._metric}{cost}"
         )

@@ -9,11 +9,12 @@ from typing import Any
 from fedwave.errors import ConfigError
 
 
-def apply_overrides(settings: dict[str, Any], words: Iterable[str]) -> dict[str, Any]:
-    """Set each ``section.key=value`` in ``settings``, return it. Values are TOML; bare words are strings."""
+def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
+    """Return the nested settings of ``section.key=value`` words. Values are TOML; bare words are strings."""
+    settings: dict[str, Any] = {}
     for word in words:
         path, equals, text = word.partition("=")
-        *sections, key = path.strip().split(".")
+        *sections, key = [part.strip() for part in path.split(".")]
         if not equals or not all([*sections, key]):
             raise ConfigError(f'-s takes KEY=VALUE, got "{word}". For example: -s seed=1.')
         table = settings
@@ -23,8 +24,15 @@ def apply_overrides(settings: dict[str, Any], words: Iterable[str]) -> dict[str,
                 raise ConfigError(
                     f'-s sets "{section}" both as a value and as a table, in "{word}". Keep one.'
                 )
-        try:
-            table[key] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            table[key] = text
+        table[key] = _value(text)
     return settings
+
+
+def _value(text: str) -> Any:
+    """Return the text as TOML; what is not TOML is a plain word, and so is a text with a line break."""
+    if "\n" in text or "\r" in text:
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()

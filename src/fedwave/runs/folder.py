@@ -6,39 +6,26 @@ step. So rows of every round before the checkpoint are complete, and what lies a
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
-from fedwave.simulation.ledger import Ledger
+from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table, rows_of, to_csv
 from fedwave.simulation.records import RoundRecord
-from fedwave.simulation.simulation import State
+from fedwave.simulation.state import State
 
 CONFIG = "config.toml"
 ENVIRONMENT = "environment.json"
-ROUNDS = "rounds.csv"
-DEVICES = "devices.csv"
-HELDOUT = "heldout.csv"
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
-
-# names of the tensors in a checkpoint
-_PARAMETERS = "parameters."
-_DEVICE_ENERGY = "ledger.device_energy_j"
-_ELAPSED = "ledger.elapsed_s"
 
 
 class RunFolder:
@@ -74,39 +61,17 @@ class RunFolder:
 
     def append(self, record: RoundRecord) -> None:
         """Add one round's rows to the tables."""
-        k = record.round_index
-        self._append_rows(ROUNDS, ["round", *record.columns], [[k, *record.columns.values()]])
-        columns = record.device_columns
-        values = [column.tolist() for column in columns.values()]
-        self._append_rows(
-            DEVICES,
-            ["round", "device", *columns],
-            ([k, *row] for row in zip(record.device_ids.tolist(), *values, strict=True)),
-        )
-        if record.heldout is not None:
-            tested = record.heldout
-            self._append_rows(
-                HELDOUT,
-                ["round", "device", "num_query", "loss", "accuracy"],
-                (
-                    [k, *row]
-                    for row in zip(
-                        tested.device_ids.tolist(),
-                        tested.num_query.tolist(),
-                        tested.loss.tolist(),
-                        tested.accuracy.tolist(),
-                        strict=True,
-                    )
-                ),
-            )
+        for name, (header, rows) in rows_of(record).items():
+            path = self.path / name
+            text = to_csv(rows, None if path.exists() else header)
+            with path.open("a", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
 
     def save_checkpoint(self, state: State) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
-        tensors = {_PARAMETERS + name: value for name, value in state.parameters.items()}
-        if state.ledger is not None:
-            tensors[_DEVICE_ENERGY] = torch.from_numpy(state.ledger.device_energy_j)
-            tensors[_ELAPSED] = torch.tensor([state.ledger.elapsed_s], dtype=torch.float64)
-        self._save_tensors(CHECKPOINT, tensors, {"next_round": str(state.next_round)})
+        self._save_tensors(CHECKPOINT, state.to_tensors(), {"next_round": str(state.next_round)})
 
     def load_checkpoint(self) -> State | None:
         """Return the saved state, or None if the run was stopped before its first checkpoint."""
@@ -121,16 +86,7 @@ class RunFolder:
             raise RunError(
                 f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
             ) from error
-
-        ledger = None
-        if _DEVICE_ENERGY in tensors:
-            ledger = Ledger(float(tensors[_ELAPSED][0]), tensors[_DEVICE_ENERGY].numpy())
-        parameters = {
-            name.removeprefix(_PARAMETERS): value
-            for name, value in tensors.items()
-            if name.startswith(_PARAMETERS)
-        }
-        return State(next_round, parameters, ledger)
+        return State.from_tensors(next_round, tensors)
 
     def forget_from(self, next_round: int) -> None:
         """Cut off the rows of rounds that the checkpoint does not contain."""
@@ -164,29 +120,9 @@ class RunFolder:
             ) from error
         return content
 
-    def rounds(self) -> dict[str, Any]:
-        """Return the columns of rounds.csv: numbers as float arrays (NaN where empty), text as lists."""
-        path = self.path / ROUNDS
-        try:
-            with path.open(newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
-        except OSError as error:
-            raise RunError(f"cannot read {path}: {error.strerror}. Give the folder of a run.") from error
-        if not rows:
-            raise RunError(f"{path} has no rounds yet. Let the run finish a round first.")
-        return {name: _as_numbers([row[name] or "" for row in rows]) for name in rows[0]}
-
-    def _append_rows(self, name: str, header: list[str], rows: Iterable[list[Any]]) -> None:
-        path = self.path / name
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        if not path.exists():
-            writer.writerow(header)
-        writer.writerows([_cell(value) for value in row] for row in rows)
-        with path.open("a", encoding="utf-8", newline="") as file:
-            file.write(text.getvalue())
-            file.flush()
-            os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
+    def table(self, name: str = ROUNDS) -> dict[str, Any]:
+        """Return the columns of rounds.csv, or of another table, each by its declared type."""
+        return read_table(self.path / name)
 
     def _save_tensors(self, name: str, tensors: Parameters, metadata: dict[str, str]) -> None:
         temporary = self.path / f".{name}.partial"
@@ -206,17 +142,3 @@ class RunFolder:
 def _round_of(line: str) -> int:
     """Return the round that a table's row belongs to: its first column."""
     return int(line.partition(",")[0])
-
-
-def _cell(value: Any) -> Any:
-    """Return how a value stands in a table: floats to the last bit, nothing for what was not measured."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return repr(value) if isinstance(value, float) else value
-
-
-def _as_numbers(texts: list[str]) -> Any:
-    try:
-        return np.array([float(text) if text else np.nan for text in texts])
-    except ValueError:
-        return texts
