@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fedwave.data.dataset import Dataset, fingerprint_of
 from fedwave.data.device_ids import device_name, index_devices, require_devices
-from fedwave.errors import DataError, did_you_mean
+from fedwave.errors import DataError
 from fedwave.units import BoolArray, IntArray
 
 NAME = "own split"  # what error messages call it
@@ -128,7 +128,8 @@ def _heldout_devices(
     for device in (device_name(one, name=name) for one in given):
         if device not in index_of_name:
             raise DataError(
-                f'{name}: the held-out device "{device}" owns no sample. {did_you_mean(device, device_names)}'
+                f'{name}: the held-out device "{device}" owns no sample, those that do are '
+                f'"{device_names[0]}" to "{device_names[-1]}". Correct the id.'
             )
         if heldout[index_of_name[device]]:
             raise DataError(
