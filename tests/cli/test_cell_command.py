@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import fedwave
 from fedwave.cli.app import app
-from fedwave.cli.cell import si
+from fedwave.wireless.description import si
 from fedwave.errors import ConfigError
 from fedwave.overrides import apply_overrides
 from fedwave.wireless.load import CELL_PRESETS

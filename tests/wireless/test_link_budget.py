@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fedwave.errors import ProblemError
-from fedwave.wireless.cell import Cell, ChannelDraw
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.link_budget import link_budget
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config
 

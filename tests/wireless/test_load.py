@@ -9,7 +9,7 @@ import pytest
 
 from fedwave.errors import ConfigError, ProblemError
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.config import ThreeGppChannel
+from fedwave.wireless.channels.three_gpp import ThreeGppConfig
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config, merge, resolve_cell_table
 
 
@@ -66,7 +66,7 @@ def test_paths_start_at_the_file_that_names_them(tmp_path):
 
 def test_overrides_reach_into_tables():
     config = load_cell_config("umi-3.5ghz", {"channel": {"placement": {"radius_m": 99.0}}})
-    assert isinstance(config.channel, ThreeGppChannel)
+    assert isinstance(config.channel, ThreeGppConfig)
     assert config.channel.placement.radius_m == 99.0
     assert config.channel.placement.min_distance_m == 10
 

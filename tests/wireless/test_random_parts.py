@@ -10,19 +10,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fedwave.wireless.config import (
+from fedwave.wireless.distribution import Uniform
+from fedwave.wireless.fading import rayleigh_power, rician_power
+from fedwave.wireless.fleet_draw import FleetConfig, draw_fleet
+from fedwave.wireless.geometry import ground_distance_m, place_by_distance, place_in_disc
+from fedwave.wireless.interference import (
     DrawnInterference,
     EvenInterference,
-    FleetConfig,
     ListedInterference,
     NoInterference,
     NoiseRise,
 )
-from fedwave.wireless.distribution import Uniform
-from fedwave.wireless.fading import rayleigh_power, rician_power
-from fedwave.wireless.fleet import draw_fleet
-from fedwave.wireless.geometry import ground_distance_m, place_by_distance, place_in_disc
-from fedwave.wireless.interference import draw_interference_w
 from fedwave.wireless.shadowing import draw_shadowing_db
 
 
@@ -80,7 +78,7 @@ def test_blocks_and_devices_fade_independently():
 
 def test_each_kind_of_interference_gives_its_powers():
     def draw(config):
-        return draw_interference_w(config, num_blocks=6, noise_w=2.0, rng=np.random.default_rng(0))
+        return config.draw_w(num_blocks=6, noise_w=2.0, rng=np.random.default_rng(0))
 
     assert_allclose(draw(NoInterference()), 0.0)
     assert_allclose(draw(DrawnInterference(power_w=0.3)), 0.3)

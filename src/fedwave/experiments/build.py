@@ -17,10 +17,10 @@ from fedwave.data import (
     devices_of_split,
     heldout_of_split,
     load_dataset,
-    own_split,
     partition,
     read_split,
     split_heldout,
+    split_of_dataset,
     standardise_warnings,
 )
 from fedwave.errors import ConfigError
@@ -186,12 +186,7 @@ def load_split(experiment: Experiment, data: Dataset) -> OwnSplit:
     for column in ("device_column", "heldout_column", "support_column"):
         if getattr(section, column) is not None:
             raise ConfigError(f"partition.{column} names a column of partition.path, got no path. Give both.")
-    if data.device_of_sample is None:
-        raise ConfigError(
-            f'partition.kind = "{GIVEN}" needs to know who owns which sample, but dataset {data.name} does '
-            "not say. Give partition.path, or arrays with devices."
-        )
-    return own_split(data.device_of_sample)
+    return split_of_dataset(data)
 
 
 def build_task(experiment: Experiment, data: Dataset) -> Task:
@@ -260,7 +255,7 @@ def _over_a_cell(
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return a federation whose training devices, in order, are the devices of a radio cell."""
     cell = Cell.build(section, num_devices=len(train), seed=experiment.seed)
-    cell.draw(experiment.num_rounds - 1)  # a gains file with too few rounds: say so before training
+    cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
     num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
     bits = model_bits(section, model)
     num_local_steps = experiment.algorithm.num_local_steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -104,7 +105,9 @@ class PartitionSection(Section):
             return {"path": None, "device_column": None, "heldout_column": None, "support_column": None}
         if value not in PARTITIONS:
             return {}
-        return {"num_devices": 100, **partition_options(value)}
+        parameters = inspect.signature(PARTITIONS[value]).parameters
+        defaults = {name: parameters[name].default for name in partition_options(value)}
+        return {"num_devices": 100, **defaults}
 
     @field_validator("path")
     @classmethod

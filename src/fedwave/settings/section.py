@@ -55,15 +55,18 @@ class Section(BaseModel):
             return self
         value = str(getattr(self, self.choice))
         prefix = f"{self.place}." if self.place else ""
-        for option in sorted(self.foreign_options(value) & self.model_fields_set):
-            if getattr(self, option) is None:
-                continue
-            own = ", ".join(self.options_of(value)) or "none of its own"
-            raise ConfigError(
-                f'{prefix}{option} does not belong to {self.choice} "{value}", got '
-                f"{getattr(self, option)!r}. Leave it out; the options there are: {own}."
-            )
+        for option in sorted(self.foreign_options(value)):
+            given = getattr(self, option, None)
+            if given is not None:
+                raise ConfigError(
+                    f'{prefix}{option} does not belong to {self.choice} "{value}", got {given!r}. '
+                    f"Leave it out; {_offer(self.options_of(value))}."
+                )
         for option, default in self.options_of(value).items():
             if getattr(self, option, None) is None and default is not None:
                 object.__setattr__(self, option, default)
         return self
+
+
+def _offer(options: Mapping[str, Any]) -> str:
+    return f"it takes {', '.join(options)}" if options else "it has no options of its own"

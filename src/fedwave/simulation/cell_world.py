@@ -60,9 +60,9 @@ class CellWorld:
 
         selected, power = plan.selected, plan.allocation.transmit_power_w
         snr, slot_time = self._uploads(plan, channel)
-        losses = self.cell.config.losses
+        risks = self.cell.upload_risks
         outcome = upload_outcome(
-            losses,
+            risks,
             device_index=selected,
             num_devices=self.cell.num_devices,
             snr=snr,
@@ -71,8 +71,8 @@ class CellWorld:
         )
         # The server does not know who left, so it waits for the slot of a device that dropped out too.
         delay_s = uploads_start_s + float(slot_time.max(initial=0.0))
-        if losses.deadline_s is not None:
-            delay_s = min(delay_s, losses.deadline_s)
+        if risks.deadline_s is not None:
+            delay_s = min(delay_s, risks.deadline_s)
         sends = selected[outcome.transmitted]
         upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
         upload_time[sends] = slot_time[sends]

@@ -1,4 +1,4 @@
-"""Uploads that do not arrive: dropout, outage, packet errors, deadline."""
+"""Which uploads arrive: dropout, outage, packet errors, deadline. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,28 @@ from enum import IntEnum
 
 import numpy as np
 
-from fedwave.units import BoolArray, FloatArray, IntArray, db_to_linear
-from fedwave.wireless.config import LossConfig
+from fedwave.errors import ProblemError
+from fedwave.units import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadRisks:
+    """What can keep an upload from arriving. By default nothing does, as in the paper."""
+
+    outage_snr: float | None = None  # linear; an upload below this SNR cannot be decoded
+    packet_error_waterfall: float | None = None  # m of Chen et al.: error 1 - exp(-m / SNR)
+    dropout_probability: float = 0.0  # a device leaves between its report and its upload
+    deadline_s: float | None = None  # since the round began; later uploads are discarded
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.dropout_probability <= 1.0:
+            raise ProblemError(
+                f"dropout_probability must lie in 0 to 1, got {self.dropout_probability:g}. Use 0 for none."
+            )
+        for name in ("outage_snr", "packet_error_waterfall", "deadline_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise ProblemError(f"{name} must be > 0, got {value:g}. Use None for none.")
 
 
 class UploadFate(IntEnum):
@@ -53,7 +73,7 @@ def packet_error_probability(snr: FloatArray, *, waterfall: float) -> FloatArray
 
 
 def upload_outcome(
-    losses: LossConfig,
+    risks: UploadRisks,
     *,
     device_index: IntArray,
     num_devices: int,
@@ -70,12 +90,12 @@ def upload_outcome(
     dropout_luck, packet_luck = rng.random((2, num_devices))[:, device_index]
     fate = np.full(len(device_index), UploadFate.ARRIVED, dtype=np.int64)
     # From the last cause to the first: an earlier cause overwrites a later one.
-    if losses.deadline_s is not None:
-        fate[finish_time_s > losses.deadline_s] = UploadFate.LATE
-    if losses.packet_error_waterfall is not None:
-        error = packet_error_probability(snr, waterfall=losses.packet_error_waterfall)
+    if risks.deadline_s is not None:
+        fate[finish_time_s > risks.deadline_s] = UploadFate.LATE
+    if risks.packet_error_waterfall is not None:
+        error = packet_error_probability(snr, waterfall=risks.packet_error_waterfall)
         fate[packet_luck < error] = UploadFate.PACKET_ERROR
-    if losses.outage_snr_db is not None:
-        fate[snr < db_to_linear(losses.outage_snr_db)] = UploadFate.OUTAGE
-    fate[dropout_luck < losses.dropout_probability] = UploadFate.DROPPED_OUT
+    if risks.outage_snr is not None:
+        fate[snr < risks.outage_snr] = UploadFate.OUTAGE
+    fate[dropout_luck < risks.dropout_probability] = UploadFate.DROPPED_OUT
     return UploadOutcome(fate)

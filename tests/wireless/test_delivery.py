@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from fedwave.wireless.config import LossConfig
-from fedwave.wireless.losses import UploadFate, packet_error_probability, upload_outcome
+from fedwave.wireless.delivery import UploadFate, UploadRisks, packet_error_probability, upload_outcome
 
 
-def outcome(losses, *, snr, finish_time_s=None, device_index=None, num_devices=None, seed=0):
+def outcome(risks, *, snr, finish_time_s=None, device_index=None, num_devices=None, seed=0):
     snr = np.asarray(snr, dtype=float)
     device_index = np.arange(len(snr)) if device_index is None else np.asarray(device_index)
     return upload_outcome(
-        losses,
+        risks,
         device_index=device_index,
         num_devices=num_devices or len(snr),
         snr=snr,
@@ -24,16 +25,16 @@ def outcome(losses, *, snr, finish_time_s=None, device_index=None, num_devices=N
 
 
 def test_by_default_everything_arrives():
-    assert outcome(LossConfig(), snr=[1e-9, 0.0, 100.0], finish_time_s=[1e9, np.inf, 0]).arrived.all()
+    assert outcome(UploadRisks(), snr=[1e-9, 0.0, 100.0], finish_time_s=[1e9, np.inf, 0]).arrived.all()
 
 
 def test_an_upload_below_the_snr_threshold_is_in_outage():
-    result = outcome(LossConfig(outage_snr_db=3.0), snr=[1.99, 2.0, 0.0])  # 3 dB is 1.9953
+    result = outcome(UploadRisks(outage_snr=2.0), snr=[1.99, 2.0, 0.0])
     assert result.fate.tolist() == [UploadFate.OUTAGE, UploadFate.ARRIVED, UploadFate.OUTAGE]
 
 
 def test_an_upload_after_the_deadline_is_late():
-    result = outcome(LossConfig(deadline_s=2.0), snr=[1, 1, 1], finish_time_s=[2.0, 2.1, np.inf])
+    result = outcome(UploadRisks(deadline_s=2.0), snr=[1, 1, 1], finish_time_s=[2.0, 2.1, np.inf])
     assert result.fate.tolist() == [UploadFate.ARRIVED, UploadFate.LATE, UploadFate.LATE]
 
 
@@ -41,40 +42,40 @@ def test_packet_errors_follow_chens_formula():
     # 1 - exp(-1.08 / snr): 0.660404 at 1, 0.102372 at 10; no signal never arrives.
     probability = packet_error_probability(np.array([1.0, 10.0, 0.0, 1e-320, 1e12]), waterfall=1.08)
     assert probability == pytest.approx([0.660404, 0.102372, 1.0, 1.0, 1.08e-12], rel=1e-5)
-    lost = ~outcome(LossConfig(packet_error_waterfall=1.08), snr=np.full(20_000, 10.0)).arrived
+    lost = ~outcome(UploadRisks(packet_error_waterfall=1.08), snr=np.full(20_000, 10.0)).arrived
     assert lost.mean() == pytest.approx(0.102372, abs=0.009)
 
 
 def test_devices_drop_out_with_the_given_probability_and_then_send_nothing():
-    result = outcome(LossConfig(dropout_probability=0.3), snr=np.ones(20_000))
+    result = outcome(UploadRisks(dropout_probability=0.3), snr=np.ones(20_000))
     assert np.mean(~result.arrived) == pytest.approx(0.3, abs=0.013)
     assert_array_equal(result.transmitted, result.arrived)
-    assert not outcome(LossConfig(dropout_probability=1.0), snr=np.ones(50)).arrived.any()
+    assert not outcome(UploadRisks(dropout_probability=1.0), snr=np.ones(50)).arrived.any()
 
 
 def test_a_lost_upload_that_was_sent_counts_as_transmitted():
-    result = outcome(LossConfig(outage_snr_db=0.0), snr=[0.5])
+    result = outcome(UploadRisks(outage_snr=1.0), snr=[0.5])
     assert not result.arrived.any()
     assert result.transmitted.all()
 
 
 def test_the_first_cause_is_named():
-    every = LossConfig(outage_snr_db=0.0, packet_error_waterfall=1e9, dropout_probability=1.0, deadline_s=1.0)
+    every = UploadRisks(outage_snr=1.0, packet_error_waterfall=1e9, dropout_probability=1.0, deadline_s=1.0)
     late_and_weak = {"snr": [0.1], "finish_time_s": [5.0]}
     assert outcome(every, **late_and_weak).fate[0] == UploadFate.DROPPED_OUT
-    no_dropout = every.model_copy(update={"dropout_probability": 0.0})
+    no_dropout = replace(every, dropout_probability=0.0)
     assert outcome(no_dropout, **late_and_weak).fate[0] == UploadFate.OUTAGE
-    no_outage = no_dropout.model_copy(update={"outage_snr_db": None})
+    no_outage = replace(no_dropout, outage_snr=None)
     assert outcome(no_outage, **late_and_weak).fate[0] == UploadFate.PACKET_ERROR
 
 
 def test_luck_belongs_to_the_device_not_to_its_place_in_the_list():
-    losses = LossConfig(dropout_probability=0.5, packet_error_waterfall=1.08)
-    everyone = outcome(losses, snr=np.ones(40))
+    risks = UploadRisks(dropout_probability=0.5, packet_error_waterfall=1.08)
+    everyone = outcome(risks, snr=np.ones(40))
     some = np.array([31, 5, 17])
-    only_some = outcome(losses, snr=np.ones(3), device_index=some, num_devices=40)
+    only_some = outcome(risks, snr=np.ones(3), device_index=some, num_devices=40)
     assert_array_equal(only_some.fate, everyone.fate[some])
 
 
 def test_nobody_uploading_is_no_problem():
-    assert outcome(LossConfig(dropout_probability=0.5), snr=[], num_devices=4).arrived.shape == (0,)
+    assert outcome(UploadRisks(dropout_probability=0.5), snr=[], num_devices=4).arrived.shape == (0,)

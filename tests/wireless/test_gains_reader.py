@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fedwave.errors import ProblemError
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.gains_file import load_gains
+from fedwave.wireless.gains_reader import load_gains
 from fedwave.wireless.load import load_cell_config
 
 

@@ -31,11 +31,16 @@ class GainsFile:
     beyond_last_round: Literal["error", "cycle"]
     max_gain: float  # linear
 
+    @property
+    def num_rounds(self) -> int | None:
+        """Number of rounds in the file; None: it holds one channel for all rounds."""
+        return len(self.values) if self.values.ndim == 3 else None
+
     def round_gain(self, round_index: int) -> FloatArray:
         """Return the gains of one round, (n,) or (n, M); without a round axis all rounds are the same."""
-        if self.values.ndim < 3:
+        num_rounds = self.num_rounds
+        if num_rounds is None:
             return _linear(self.values, in_db=self.in_db)
-        num_rounds = len(self.values)
         if round_index >= num_rounds and self.beyond_last_round == "error":
             raise ProblemError(
                 f"The gains file {self.path} holds {num_rounds} rounds, but round {round_index} is asked "
