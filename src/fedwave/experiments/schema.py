@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -47,9 +47,9 @@ class DataSection(Section):
     samples_per_device: PositiveInt | None = Field(None, description="sinusoids: samples of each.")
 
     @classmethod
-    def all_options(cls) -> frozenset[str]:
-        """Return every option of some dataset."""
-        return frozenset(option for name in DATASETS for option in dataset_options(name))
+    def choices(cls) -> Iterable[str]:
+        """Return the datasets that there are."""
+        return DATASETS
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:
@@ -93,10 +93,9 @@ class PartitionSection(Section):
     support_column: str | None = Field(None, description="given: its column of support samples (0 or 1).")
 
     @classmethod
-    def all_options(cls) -> frozenset[str]:
-        """Return every option of some kind."""
-        kinds = [*PARTITIONS, GIVEN]
-        return frozenset(option for kind in kinds for option in cls.options_of(kind))
+    def choices(cls) -> Iterable[str]:
+        """Return the kinds that there are."""
+        return (*PARTITIONS, GIVEN)
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:
@@ -136,9 +135,9 @@ class ModelSection(Section):
     )
 
     @classmethod
-    def all_options(cls) -> frozenset[str]:
-        """Return every option of some kind."""
-        return frozenset({"channels", "hidden"})
+    def choices(cls) -> Iterable[str]:
+        """Return the kinds with options."""
+        return ("cnn", "mlp")
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -38,9 +38,14 @@ class Section(BaseModel):
         return {}
 
     @classmethod
+    def choices(cls) -> Iterable[str]:
+        """Return the values of ``choice`` that have options of their own."""
+        return get_args(cls.model_fields[cls.choice].annotation) if cls.choice else ()
+
+    @classmethod
     def all_options(cls) -> frozenset[str]:
-        """Return every option that belongs to some choice and not to all."""
-        return frozenset()
+        """Return every option that belongs to some choice."""
+        return frozenset(option for value in cls.choices() for option in cls.options_of(value))
 
     @classmethod
     def foreign_options(cls, value: object) -> frozenset[str]:
@@ -56,17 +61,14 @@ class Section(BaseModel):
         value = str(getattr(self, self.choice))
         prefix = f"{self.place}." if self.place else ""
         for option in sorted(self.foreign_options(value)):
-            given = getattr(self, option, None)
-            if given is not None:
+            if getattr(self, option, None) is not None:
+                owners = " or ".join(own for own in self.choices() if option in self.options_of(own))
                 raise ConfigError(
-                    f'{prefix}{option} does not belong to {self.choice} "{value}", got {given!r}. '
-                    f"Leave it out; {_offer(self.options_of(value))}."
+                    f"{prefix}{option} belongs to {self.choice} {owners}, "
+                    f'got {self.choice} "{value}". Leave it out.'
                 )
         for option, default in self.options_of(value).items():
             if getattr(self, option, None) is None and default is not None:
                 object.__setattr__(self, option, default)
         return self
 
-
-def _offer(options: Mapping[str, Any]) -> str:
-    return f"it takes {', '.join(options)}" if options else "it has no options of its own"
