@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose
 
 from fedwave.allocation import METHODS, Status, account, allocate, total_cost, violations
 from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.candidates import all_pairs
 from fedwave.allocation.cpu_frequency import compute_cost
+from fedwave.allocation.pairs import all_pairs
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.upload_plan import value_at_best_snr
 from fedwave.errors import ProblemError
-from tests.allocation.allocation_cells import paper_cell, problems, random_problem, small_problem
 from tests.allocation.allocation_oracles import best_by_brute_force, best_by_scip
+from tests.allocation.allocation_problems import paper_problem, problems, random_problem, small_problem
 
 PROVEN = (Status.OPTIMAL, Status.GAP_REACHED, Status.INFEASIBLE)
 
@@ -70,7 +70,7 @@ def test_equals_brute_force_over_assignments_and_power(problem):
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("limits", [{}, {"max_delay_s": 3.0}, {"max_energy_j": 1.2}])
 def test_equals_brute_force_at_the_papers_parameters(seed, limits):
-    problem = paper_cell(seed, num_devices=5, num_blocks=2 + seed % 3, energy_weight=0.5, **limits)
+    problem = paper_problem(seed, num_devices=5, num_blocks=2 + seed % 3, energy_weight=0.5, **limits)
     assert_allclose(
         upload_value(problem, allocate(problem)), best_by_brute_force(problem), rtol=1e-7, atol=1e-9
     )
@@ -79,7 +79,7 @@ def test_equals_brute_force_at_the_papers_parameters(seed, limits):
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_brute_force_with_gains_per_block(seed):
     gain = np.random.default_rng(seed).uniform(0.05, 2, (4, 4))
-    problem = paper_cell(seed, num_devices=4, num_blocks=4, channel_gain=gain, energy_weight=0.5)
+    problem = paper_problem(seed, num_devices=4, num_blocks=4, channel_gain=gain, energy_weight=0.5)
     assert_allclose(
         upload_value(problem, allocate(problem)), best_by_brute_force(problem), rtol=1e-7, atol=1e-9
     )
@@ -89,7 +89,9 @@ def test_equals_brute_force_with_gains_per_block(seed):
 def test_equals_a_general_minlp_solver(seed):
     pytest.importorskip("pyscipopt", reason="SCIP is a test-only dependency")
     limits = [{}, {"max_delay_s": 6.0}, {"max_energy_j": 2.0}][seed % 3]
-    problem = paper_cell(seed, num_devices=3 + seed % 2, num_blocks=2 + seed % 2, energy_weight=0.5, **limits)
+    problem = paper_problem(
+        seed, num_devices=3 + seed % 2, num_blocks=2 + seed % 2, energy_weight=0.5, **limits
+    )
     # SCIP meets nonlinear constraints to 1e-6 only.
     assert_allclose(upload_value(problem, allocate(problem)), best_by_scip(problem), rtol=1e-5, atol=1e-5)
 
@@ -97,7 +99,7 @@ def test_equals_a_general_minlp_solver(seed):
 @pytest.mark.parametrize("exponential", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_bound_is_proven_by_a_dense_sweep_over_delays(seed, exponential):
-    problem = paper_cell(seed, num_devices=40, num_blocks=8, exponential=exponential)
+    problem = paper_problem(seed, num_devices=40, num_blocks=8, exponential=exponential)
     found = allocate(problem)
     table = all_pairs(problem)
     best = 0.0
@@ -113,7 +115,7 @@ def test_bound_is_proven_by_a_dense_sweep_over_delays(seed, exponential):
 
 
 def test_a_looser_gap_is_reached_and_reported():
-    problem = paper_cell(8)
+    problem = paper_problem(8)
     exact, loose = allocate(problem), allocate(problem, relative_gap=0.2)
     assert loose.iterations < exact.iterations
     assert exact.gap <= 1e-6
@@ -122,7 +124,7 @@ def test_a_looser_gap_is_reached_and_reported():
 
 
 def test_limit_of_matchings_is_reported_with_a_valid_bound():
-    problem = paper_cell(8)
+    problem = paper_problem(8)
     exact, stopped = allocate(problem), allocate(problem, max_matchings=5)
     assert stopped.status is Status.LIMIT
     assert stopped.objective <= exact.objective <= stopped.upper_bound
@@ -130,7 +132,7 @@ def test_limit_of_matchings_is_reported_with_a_valid_bound():
 
 
 def test_trace_of_incumbents_rises_to_the_objective():
-    found = allocate(paper_cell(1))
+    found = allocate(paper_problem(1))
     assert (np.diff(found.trace) > 0).all()
     assert found.trace[-1] == pytest.approx(found.objective)
 
@@ -142,7 +144,9 @@ def test_bad_gap_is_refused():
 
 @pytest.mark.parametrize("num_devices", [1, 3])
 def test_fewer_devices_than_blocks(num_devices):
-    problem = paper_cell(2, num_devices=num_devices, num_blocks=7, contribution=50.0 * np.ones(num_devices))
+    problem = paper_problem(
+        2, num_devices=num_devices, num_blocks=7, contribution=50.0 * np.ones(num_devices)
+    )
     found = allocate(problem)
     assert found.num_selected == num_devices
     assert upload_value(problem, found) == pytest.approx(best_by_brute_force(problem))
@@ -197,7 +201,7 @@ def test_without_delay_weight_the_upload_takes_the_whole_deadline():
 
 
 def test_equal_devices_share_the_blocks():
-    problem = paper_cell(
+    problem = paper_problem(
         0, num_devices=2000, contribution=np.full(2000, 9.0), channel_gain=0.5, max_power_w=0.5
     )
     assert allocate(problem).num_selected == 20
@@ -209,15 +213,15 @@ def test_devices_without_power_or_gain_never_upload():
 
 
 def test_selected_restricts_who_may_upload():
-    problem = paper_cell(0)
+    problem = paper_problem(0)
     found = allocate(problem, selected=[3, 7, 50])
     assert set(found.selected) <= {3, 7, 50}
     assert allocate(problem).objective >= found.objective
 
 
 @pytest.mark.parametrize("num_devices", [20_000])
-def test_large_cells_equal_the_unpruned_answer(num_devices):
-    problem = paper_cell(7, num_devices=num_devices, num_blocks=10)
+def test_large_problems_equal_the_unpruned_answer(num_devices):
+    problem = paper_problem(7, num_devices=num_devices, num_blocks=10)
     found = allocate(problem)
     # IVES from the optimum's delay looks at all pairs and cannot climb any higher.
     again = allocate(problem, "ives", start=found.upload_delay_s)

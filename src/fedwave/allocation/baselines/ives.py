@@ -12,9 +12,10 @@ import math
 import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.candidates import PairTable, all_pairs, candidate_pairs
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.limits import snr_cap, snr_floor
+from fedwave.allocation.optimal.candidates import candidate_pairs
+from fedwave.allocation.pairs import PairTable, all_pairs
 from fedwave.allocation.power import LARGEST_SNR, energy_factor, snr_of_delay
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status

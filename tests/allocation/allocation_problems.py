@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedwave.allocation import AllocationProblem
 
 
-def paper_cell(
+def paper_problem(
     seed: int, *, num_devices: int = 100, num_blocks: int = 20, exponential: bool = False, **changes: Any
 ) -> AllocationProblem:
     """Return a draw of Table III with u ~ U(0, 10), or Exp(10)."""

@@ -2,46 +2,34 @@
 
 FEDL has all devices take part and share the uplink by TDMA, so the round pays for the *sum* of the upload
 times. Its problem SUB1 (CPU) is (SP1) with kappa = eta_2 / eta_1 and no lower frequency limit. Its SUB2
-(radio) falls apart into one Lambert-W formula per device, Eq. (56). Restricted here: the devices with the
-largest contributions take part, as many as there are blocks; TDMA slots become blocks, matched so that
-FEDL's own sum of costs is smallest; the learning part (its accuracy parameter theta) is left out.
+(radio) falls apart into one Lambert-W formula per device, Eq. (56). Restricted here: the given devices take
+part, at most as many as there are blocks; TDMA slots become blocks, matched so that FEDL's own sum of costs
+is smallest; the learning part (its accuracy parameter theta) is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
+from fedwave.allocation.baselines.selfish_power import selfish_snr
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
-from fedwave.allocation.greedy import allocate_on_blocks, selfish_snr
 from fedwave.allocation.limits import watts_per_snr
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.selection_rule import choose_devices
 from fedwave.allocation.solution import Allocation
 from fedwave.units import FloatArray, IntArray
 
 _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible one, so it is matched last
 
 
-def allocate_fedl(
-    problem: AllocationProblem,
-    *,
-    rng: np.random.Generator | None = None,
-    selected: IntArray | Sequence[int] | None = None,
-    num_selected: int | None = None,
-    selection: str = "contribution",
-) -> Allocation:
+def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
     """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
 
     Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
     """
-    device = choose_devices(
-        problem, selected=selected, num_selected=num_selected, selection=selection, rng=rng
-    )
-    shape = (device.size, problem.num_blocks)
-    every_device = np.broadcast_to(device[:, None], shape).ravel()
+    shape = (selected.size, problem.num_blocks)
+    every_device = np.broadcast_to(selected[:, None], shape).ravel()
     every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()
     snr = selfish_snr(problem, every_device, every_block).reshape(shape)
     watts = watts_per_snr(problem, every_device, every_block).reshape(shape)
@@ -49,7 +37,7 @@ def allocate_fedl(
     return allocate_on_blocks(
         problem,
         method="fedl",
-        device=device[row],
+        device=selected[row],
         block=np.asarray(block, dtype=np.int64),
         snr=snr[row, block],
         cpu=solve_cpu_frequencies(problem),

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 
-import fedwave.allocation.ives as ives_module
+import fedwave.allocation.baselines.ives as ives_module
 from fedwave.allocation import Status, allocate, total_cost
 from fedwave.errors import FedwaveError, ProblemError
-from tests.allocation.allocation_cells import paper_cell, problems, small_problem
 from tests.allocation.allocation_oracles import powers_by_stragglers
+from tests.allocation.allocation_problems import paper_problem, problems, small_problem
 
 
 def literal_ives(problem, max_iterations=50):
@@ -41,7 +41,7 @@ def literal_ives(problem, max_iterations=50):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_equals_a_literal_reading_of_algorithm_2(seed):
-    problem = paper_cell(seed, num_devices=25, num_blocks=6)
+    problem = paper_problem(seed, num_devices=25, num_blocks=6)
     found = allocate(problem, "ives", keep_negative=True)
     blocks, power = literal_ives(problem)
     assert {int(i): int(found.block_of_device[i]) for i in found.selected} == blocks
@@ -52,7 +52,7 @@ def test_equals_a_literal_reading_of_algorithm_2(seed):
 @pytest.mark.parametrize("exponential", [False, True])
 def test_objective_never_falls_and_the_trace_ends_at_it(exponential):
     for seed in range(25):
-        problem = paper_cell(seed, exponential=exponential)
+        problem = paper_problem(seed, exponential=exponential)
         found = allocate(problem, "ives", keep_negative=True)
         assert (np.diff(found.trace) >= -1e-9 * np.abs(found.trace[:-1])).all()
         assert found.trace.max() == pytest.approx(found.objective)
@@ -74,11 +74,11 @@ def test_a_fall_of_the_objective_is_raised_not_hidden(monkeypatch):
     with pytest.raises(
         FedwaveError, match=r"IVES lowered its objective from 10.0 to 9.0, which Theorem 5 rules out"
     ):
-        allocate(paper_cell(0), "ives")
+        allocate(paper_problem(0), "ives")
 
 
 def test_printed_start_gets_stuck_where_a_better_start_does_not():
-    problem = paper_cell(0)
+    problem = paper_problem(0)
     best = allocate(problem)
     stuck = allocate(problem, "ives", keep_negative=True)
     helped = allocate(problem, "ives", start=best.upload_delay_s)
@@ -88,7 +88,7 @@ def test_printed_start_gets_stuck_where_a_better_start_does_not():
 
 def test_a_fixed_point_below_zero_becomes_the_empty_selection_unless_asked_for():
     for seed in range(40):
-        problem = paper_cell(seed)
+        problem = paper_problem(seed)
         printed = allocate(problem, "ives", keep_negative=True)
         corrected = allocate(problem, "ives")
         if corrected.num_selected == 0:
@@ -99,7 +99,7 @@ def test_a_fixed_point_below_zero_becomes_the_empty_selection_unless_asked_for()
 
 
 def test_iteration_limit_is_a_status():
-    found = allocate(paper_cell(1), "ives", max_iterations=1, keep_negative=True)
+    found = allocate(paper_problem(1), "ives", max_iterations=1, keep_negative=True)
     assert found.status is Status.LIMIT
     assert found.iterations == 1
 
@@ -111,8 +111,8 @@ def test_bad_options_are_refused():
         allocate(small_problem(), "ives", max_iterations=0)
 
 
-def test_large_cells_are_pruned_without_changing_the_value(monkeypatch):
-    problem = paper_cell(3, num_devices=400, num_blocks=5)
+def test_large_problems_are_pruned_without_changing_the_value(monkeypatch):
+    problem = paper_problem(3, num_devices=400, num_blocks=5)
     for start in (None, 6.0):
         whole = allocate(problem, "ives", start=start, keep_negative=True)
         with monkeypatch.context() as patch:

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.candidates import PairTable, candidate_pairs
 from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.limits import snr_floor
+from fedwave.allocation.optimal.candidates import candidate_pairs
+from fedwave.allocation.pairs import PairTable
 from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-import fedwave.allocation.dominance as dominance
+import fedwave.allocation.optimal.dominance as dominance
 from fedwave.allocation import AllocationProblem
-from fedwave.allocation.candidates import all_pairs, candidate_pairs
 from fedwave.allocation.limits import snr_floor
-from fedwave.allocation.optimal import BranchAndBound
+from fedwave.allocation.optimal.candidates import candidate_pairs
+from fedwave.allocation.optimal.search import BranchAndBound
+from fedwave.allocation.pairs import all_pairs
 from fedwave.allocation.power import energy_factor
-from tests.allocation.allocation_cells import paper_cell
+from tests.allocation.allocation_problems import paper_problem
 
 
 def crowd(rng: np.random.Generator, *, max_devices: int, max_blocks: int) -> AllocationProblem:
@@ -28,7 +29,7 @@ def crowd(rng: np.random.Generator, *, max_devices: int, max_blocks: int) -> All
     def one_or_each(scale):
         return float(scale) if rng.random() < 0.4 else draw(n, scale)
 
-    return paper_cell(
+    return paper_problem(
         int(rng.integers(1000)),
         num_devices=n,
         num_blocks=num_blocks,
@@ -126,7 +127,7 @@ def test_the_pairs_of_many_devices_are_those_of_the_definition(powers, limits):
     limit = {"none": None, "equal": 2.0, "random": rng.uniform(0.5, 3, n)}[limits]
     gain = rng.exponential(size=(n, num_blocks)) * (rng.random((n, num_blocks)) > 0.05)
     gain[:, 2] = gain[:, 2].round(1)
-    problem = paper_cell(
+    problem = paper_problem(
         1, num_devices=n, num_blocks=num_blocks, channel_gain=gain, max_power_w=power, max_energy_j=limit
     )
     assert_same_pairs(problem)
@@ -148,10 +149,10 @@ def test_pruning_never_costs_the_optimum(seed, small):
 
 @pytest.mark.parametrize("equal_powers", [True, False])
 @pytest.mark.parametrize("per_device_limits", [True, False])
-def test_pruning_never_costs_the_optimum_of_a_large_cell(equal_powers, per_device_limits):
+def test_pruning_never_costs_the_optimum_of_a_large_problem(equal_powers, per_device_limits):
     rng = np.random.default_rng(3)
     n, num_blocks = 4000, 8
-    problem = paper_cell(
+    problem = paper_problem(
         3,
         num_devices=n,
         num_blocks=num_blocks,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import fedwave.allocation.dominance as dominance
-from fedwave.allocation.dominance import undominated
+import fedwave.allocation.optimal.dominance as dominance
+from fedwave.allocation.optimal.dominance import undominated
 
 
 def undominated_by_counting(criteria, depth):

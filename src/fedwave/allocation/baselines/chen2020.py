@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from fedwave.allocation.assignment import assign_blocks
+from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
 from fedwave.allocation.cpu_frequency import full_cpu_frequencies
-from fedwave.allocation.dominance import undominated
-from fedwave.allocation.greedy import allocate_on_blocks
 from fedwave.allocation.limits import watts_per_snr
+from fedwave.allocation.optimal.dominance import undominated
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.errors import ProblemError
