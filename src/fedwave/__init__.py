@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from fedwave.allocation import AllocationProblem, allocate, pareto_front, total_cost
     from fedwave.data import dataset_from_arrays, load_dataset
     from fedwave.experiments import Experiment, load_experiment
+    from fedwave.learning import meta_gradient
     from fedwave.runs.compare import read_run
     from fedwave.runs.run import resume_run, run_experiment
-    from fedwave.learning import meta_gradient
     from fedwave.selection import contribution
 
 __all__ = [

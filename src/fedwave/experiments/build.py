@@ -25,8 +25,8 @@ from fedwave.data import (
 )
 from fedwave.errors import ConfigError
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.schema import GIVEN, Experiment
 from fedwave.experiments.model_file import load_parameters
+from fedwave.experiments.schema import GIVEN, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES
@@ -196,8 +196,7 @@ def build_task(experiment: Experiment, data: Dataset) -> Task:
     require_known(name, {"auto": None, **TASKS}, key="algorithm.task")
     if name in ("classification", "regression") and name != fitting:
         raise ConfigError(
-            f'algorithm.task = "{name}" does not fit dataset {data.name}, which is for {fitting}. '
-            'Use "auto".'
+            f'algorithm.task = "{name}" does not fit dataset {data.name}, which is for {fitting}. Use "auto".'
         )
     return TASKS[name]()
 

@@ -16,7 +16,7 @@ from fedwave.wireless.load import with_preset
 
 
 class CellSection(CellConfig):
-    """A radio cell that a run trains over. The preset's keys are filled in: a resolved section has them all."""
+    """A radio cell to train over. The preset's keys are filled in: a resolved section has them all."""
 
     place: ClassVar[str] = "cell"
     option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
@@ -52,7 +52,7 @@ class CellSection(CellConfig):
             return given
         if "preset" not in given and "channel" not in given:
             raise ConfigError(
-                'cell needs a preset or a channel of its own, got neither. For example: -s cell.preset=paper, '
+                "cell needs a preset or a channel of its own, got neither. For example: cell.preset=paper, "
                 "or a scheme that needs no cell."
             )
         filled = with_preset(given, cls)

@@ -87,9 +87,7 @@ def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
     if path.suffix == ".toml":
         advice = "Check the path; `fedwave presets` lists presets."
         # Files named in a file are found from its folder.
-        layer = anchor_paths(
-            read_toml(path, what="experiment file", advice=advice), path.absolute().parent
-        )
+        layer = anchor_paths(read_toml(path, what="experiment file", advice=advice), path.absolute().parent)
     else:
         layer = toml_from_text(preset_text(source), name=source)
     base = layer.pop("extends", None)

@@ -20,6 +20,6 @@ def load_parameters(path: Path, model: Model) -> Parameters:
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ModelError(
-            f"model.path {path} cannot be read as safetensors ({reason}). Give the model.safetensors of a run."
+            f"model.path {path} cannot be read as safetensors ({reason}). Give a run's model.safetensors."
         ) from error
     return model.from_state_dict(state)

@@ -78,7 +78,8 @@ class PartitionSection(Section):
         None, description="All devices, training and held out together (100)."
     )
     heldout_fraction: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.5, description="Share of the devices that are held out: they do not train, the model is evaluated there."
+        0.5,
+        description="Share of the devices that do not train: the model is evaluated there.",
     )
     shots: PositiveInt = Field(1, description="Support samples of each class on a device.")
     classes_per_device: PositiveInt | None = Field(None, description="paper: classes on a device (2).")

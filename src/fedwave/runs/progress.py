@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fedwave.runs.compare import short_number
 from fedwave.experiments.schema import Experiment
+from fedwave.runs.compare import short_number
 from fedwave.simulation.records import RoundRecord
 
 

@@ -89,8 +89,8 @@ def resume_run(
     recorded = folder.read_json(ENVIRONMENT)
     if recorded.get("dataset_fingerprint") != data.fingerprint():
         raise RunError(
-            f"{folder.path} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, now "
-            f"{data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to the same files."
+            f"{folder.path} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, "
+            f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to the same files."
         )
     given = None if split is None else split.fingerprint()
     if recorded.get("split_fingerprint") != given:

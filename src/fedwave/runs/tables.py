@@ -1,4 +1,4 @@
-"""The tables of a run folder as text: values written to the last bit, and read back by their declared type."""
+"""The tables of a run folder as text: written to the last bit, read back by declared type."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def rows_of(record: RoundRecord) -> dict[str, tuple[list[str], list[list[Any]]]]
     """Return a round's header and rows for each table."""
     k = record.round_index
     columns = record.device_columns
-    per_device = zip(record.device_ids.tolist(), *(values.tolist() for values in columns.values()), strict=True)
+    per_device = zip(
+        record.device_ids.tolist(), *(values.tolist() for values in columns.values()), strict=True
+    )
     tables = {
         ROUNDS: (["round", *record.columns], [[k, *record.columns.values()]]),
         DEVICES: (["round", "device", *columns], [[k, *row] for row in per_device]),
@@ -86,7 +88,9 @@ def read_table(path: Path) -> dict[str, Any]:
     declared = TABLES.get(path.name, ())
     columns = zip(*rows, strict=True)
     try:
-        return {name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)}
+        return {
+            name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)
+        }
     except ValueError as error:
         raise RunError(
             f"{path} is not as the run wrote it ({error}). Restore it; tables are not to be edited."

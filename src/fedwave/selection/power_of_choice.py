@@ -30,8 +30,8 @@ class PowerOfChoice:
         given: object = self.num_candidates
         if isinstance(given, bool) or not isinstance(given, int) or given < self.num_selected:
             raise ConfigError(
-                f"num_candidates must be a whole number >= num_selected = {self.num_selected}, got {given!r}. "
-                "The devices are chosen among the candidates; draw more of them."
+                f"num_candidates must be a whole number >= num_selected = {self.num_selected}, "
+                f"got {given!r}. The devices are chosen among the candidates; draw more of them."
             )
 
     def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:

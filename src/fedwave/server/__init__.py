@@ -1,7 +1,7 @@
 """What a server decides in a round: reports and channel in, plan and state out. Needs numpy and scipy alone.
 
-Anybody's server can use it: make a planner, ask it who computes, hand it what they report, and tell the devices
-what the plan says. ``fedwave.simulation`` does so with simulated devices.
+Anybody's server can use it: make a planner, ask it who computes, hand it what they report, and tell the
+devices what the plan says. ``fedwave.simulation`` does so with simulated devices.
 """
 
 from fedwave.server.cell_planner import CellPlanner

@@ -125,9 +125,7 @@ class CellPlanner:
             **self.method_options,
         )
 
-    def _time_left_s(
-        self, allocation: Allocation, reports: Reports, channel: ChannelDraw
-    ) -> float | None:
+    def _time_left_s(self, allocation: Allocation, reports: Reports, channel: ChannelDraw) -> float | None:
         """Return what the deadline leaves for the upload, if there is one and the method can plan for it."""
         if self.deadline_s is None or METHODS[self.method].serves_given_devices:
             return None

@@ -1,7 +1,7 @@
 """Layers of settings: a preset or file below, what extends it above, the command line on top.
 
-A later layer beats an earlier one, key by key. What a later choice makes meaningless goes with the choice: the
-watts of a preset when dBm are given, the options of a channel when another kind of channel is asked for.
+A later layer beats an earlier one, key by key. What a later choice makes meaningless goes with the choice:
+the watts of a preset when dBm are given, the options of a channel when another kind of channel is asked for.
 """
 
 from __future__ import annotations

@@ -71,4 +71,3 @@ class Section(BaseModel):
             if getattr(self, option, None) is None and default is not None:
                 object.__setattr__(self, option, default)
         return self
-

@@ -42,9 +42,7 @@ class CellWorld:
         """Return the round's gains and interference."""
         return self.cell.draw(round_index)
 
-    def play(
-        self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None
-    ) -> Outcome:
+    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return what becomes of the uploads and what everything cost, Eq. (23)-(31)."""
         if channel is None or plan.allocation is None:
             raise ProblemError("a cell plays plans with blocks and powers, got none. Use a CellPlanner.")

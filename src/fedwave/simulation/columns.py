@@ -66,7 +66,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. ``{metric}`` in its name stands for the task's metric, ``{step}`` for each step."""
+    """A column of a table. ``{metric}`` in a name is the task's metric, ``{step}`` each local step."""
 
     name: str
     kind: Kind
@@ -96,6 +96,10 @@ def _allocation(name: str) -> Callable[[Facts], Any]:
     return lambda facts: getattr(facts.events.plan.allocation, name)
 
 
+def _lost(fate: UploadFate) -> Callable[[Facts], int]:
+    return lambda facts: facts.count(fate)
+
+
 def _total(name: str) -> Callable[[Facts], float]:
     return lambda facts: float(getattr(facts.costs, name).sum())
 
@@ -116,7 +120,7 @@ ROUND_COLUMNS: tuple[Column, ...] = (
     Column(
         "train_loss",
         "number",
-        "mean loss after adaptation of the devices that computed, at the global model that the round began with",
+        "mean loss after adaptation of the devices that computed, at the model that the round began with",
         lambda facts: float(facts.events.reports.loss.mean()),
     ),
     Column(
@@ -125,13 +129,28 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "mean query loss of the held-out devices after adaptation; empty in rounds without evaluation",
         _of_heldout("mean_loss"),
     ),
-    Column("heldout_{metric}", "number", "mean over held-out devices of each one's metric", _of_heldout("mean_metric")),
     Column(
-        "heldout_{metric}_pooled", "number", "the metric over all their query samples together", _of_heldout("pooled_metric")
+        "heldout_{metric}",
+        "number",
+        "mean over held-out devices of each one's metric",
+        _of_heldout("mean_metric"),
+    ),
+    Column(
+        "heldout_{metric}_pooled",
+        "number",
+        "the metric over all their query samples together",
+        _of_heldout("pooled_metric"),
     ),
     Column("num_computed", "integer", "devices that computed", lambda facts: len(facts.events.reports)),
-    Column("num_selected", "integer", "devices that were to upload", lambda facts: len(facts.events.plan.selected)),
-    Column("num_received", "integer", "uploads that arrived", lambda facts: len(facts.events.outcome.received)),
+    Column(
+        "num_selected",
+        "integer",
+        "devices that were to upload",
+        lambda facts: len(facts.events.plan.selected),
+    ),
+    Column(
+        "num_received", "integer", "uploads that arrived", lambda facts: len(facts.events.outcome.received)
+    ),
     Column(
         "selected_devices",
         "devices",
@@ -144,8 +163,12 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "smallest norm of the first local step's gradient",
         lambda facts: float(facts.first_norms.min()),
     ),
-    Column("gradient_norm_mean", "number", "mean of those norms", lambda facts: float(facts.first_norms.mean())),
-    Column("gradient_norm_max", "number", "largest of those norms", lambda facts: float(facts.first_norms.max())),
+    Column(
+        "gradient_norm_mean", "number", "mean of those norms", lambda facts: float(facts.first_norms.mean())
+    ),
+    Column(
+        "gradient_norm_max", "number", "largest of those norms", lambda facts: float(facts.first_norms.max())
+    ),
     Column(
         "share_below_turning_point",
         "number",
@@ -153,13 +176,21 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         _below,
     ),
     Column("contribution", "number", "U, Eq. (32)", _allocation("contribution"), needs_cell=True),
-    Column("objective", "number", "U - eta_1 E - eta_2 T, problem (P)", _allocation("objective"), needs_cell=True),
-    Column("objective_gap", "number", "proven relative distance to the optimum; empty if nothing is proven", _gap, needs_cell=True),
+    Column(
+        "objective", "number", "U - eta_1 E - eta_2 T, problem (P)", _allocation("objective"), needs_cell=True
+    ),
+    Column(
+        "objective_gap",
+        "number",
+        "proven relative distance to the optimum; empty if nothing is proven",
+        _gap,
+        needs_cell=True,
+    ),
     Column(
         "allocation_status",
         "text",
         "how the method ended: optimal, gap reached, converged, feasible, infeasible, limit",
-        lambda facts: getattr(facts.events.plan.allocation, "status").value,
+        lambda facts: _allocation("status")(facts).value,
         needs_cell=True,
     ),
     *(
@@ -167,7 +198,7 @@ ROUND_COLUMNS: tuple[Column, ...] = (
             f"num_{fate.name.lower()}",
             "integer",
             meaning,
-            lambda facts, fate=fate: facts.count(fate),
+            _lost(fate),
             needs_cell=True,
         )
         for fate, meaning in (
@@ -177,15 +208,39 @@ ROUND_COLUMNS: tuple[Column, ...] = (
             (UploadFate.LATE, "uploads that missed the deadline"),
         )
     ),
-    Column("note", "text", "what a reader of the round should know, e.g. why nobody uploads", _note, needs_cell=True),
-    Column("compute_energy_j", "number", "joules of all local updates", _total("compute_energy_j"), needs_cell=True),
-    Column("report_energy_j", "number", "joules of all contribution reports", _total("report_energy_j"), needs_cell=True),
+    Column(
+        "note",
+        "text",
+        "what a reader of the round should know, e.g. why nobody uploads",
+        _note,
+        needs_cell=True,
+    ),
+    Column(
+        "compute_energy_j",
+        "number",
+        "joules of all local updates",
+        _total("compute_energy_j"),
+        needs_cell=True,
+    ),
+    Column(
+        "report_energy_j",
+        "number",
+        "joules of all contribution reports",
+        _total("report_energy_j"),
+        needs_cell=True,
+    ),
     Column("upload_energy_j", "number", "joules of all uploads", _total("upload_energy_j"), needs_cell=True),
     Column("idle_energy_j", "number", "joules of waiting", _total("idle_energy_j"), needs_cell=True),
     Column("energy_j", "number", "the round's joules", _cost("energy_j"), needs_cell=True),
     Column("delay_s", "number", "the round's seconds on the cell's clock", _cost("delay_s"), needs_cell=True),
     Column("cumulative_energy_j", "number", "joules so far", _of_ledger("energy_j"), needs_cell=True),
-    Column("cumulative_delay_s", "number", "seconds so far on the cell's clock", _of_ledger("elapsed_s"), needs_cell=True),
+    Column(
+        "cumulative_delay_s",
+        "number",
+        "seconds so far on the cell's clock",
+        _of_ledger("elapsed_s"),
+        needs_cell=True,
+    ),
     Column("wall_time_s", "number", "seconds that this computer took", lambda facts: facts.wall_time_s),
 )
 
@@ -203,9 +258,17 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         lambda facts: [facts.spread(column) for column in facts.events.reports.gradient_norms.T],
     ),
     Column(
-        "contribution", "number", "u_i, Eq. (21)", lambda facts: facts.spread(facts.events.reports.contribution)
+        "contribution",
+        "number",
+        "u_i, Eq. (21)",
+        lambda facts: facts.spread(facts.events.reports.contribution),
     ),
-    Column("is_selected", "integer", "1 if it was to upload", lambda facts: facts.mask(facts.events.plan.selected)),
+    Column(
+        "is_selected",
+        "integer",
+        "1 if it was to upload",
+        lambda facts: facts.mask(facts.events.plan.selected),
+    ),
     Column(
         "scaled_contribution",
         "number",
@@ -214,11 +277,17 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         needs_cell=True,
     ),
     Column(
-        "is_received", "integer", "1 if its upload arrived", lambda facts: facts.mask(facts.events.outcome.received), needs_cell=True
+        "is_received",
+        "integer",
+        "1 if its upload arrived",
+        lambda facts: facts.mask(facts.events.outcome.received),
+        needs_cell=True,
     ),
     Column("block", "integer", "its radio block; -1: none", _allocation("block_of_device"), needs_cell=True),
     Column("transmit_power_w", "number", "its power", _allocation("transmit_power_w"), needs_cell=True),
-    Column("cpu_frequency_hz", "number", "its CPU frequency", _allocation("cpu_frequency_hz"), needs_cell=True),
+    Column(
+        "cpu_frequency_hz", "number", "its CPU frequency", _allocation("cpu_frequency_hz"), needs_cell=True
+    ),
     *(
         Column(f"{phase}_{what}", "number", f"{unit} of {meaning}", _cost(f"{phase}_{what}"), needs_cell=True)
         for phase, meaning in (
@@ -229,7 +298,13 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         )
         for what, unit in (("energy_j", "joules"), ("time_s", "seconds"))
     ),
-    Column("cumulative_energy_j", "number", "the device's joules so far", _of_ledger("device_energy_j"), needs_cell=True),
+    Column(
+        "cumulative_energy_j",
+        "number",
+        "the device's joules so far",
+        _of_ledger("device_energy_j"),
+        needs_cell=True,
+    ),
 )
 
 HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (

@@ -30,9 +30,7 @@ class World(Protocol):
         """Return the channel of a round; None on an ideal network."""
         ...
 
-    def play(
-        self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None
-    ) -> Outcome:
+    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return what becomes of the plan."""
         ...
 
@@ -44,10 +42,9 @@ class IdealWorld:
     def channel(self, round_index: int) -> ChannelDraw | None:
         """Return None: there is no radio."""
         del round_index
+        return None
 
-    def play(
-        self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None
-    ) -> Outcome:
+    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return that everybody arrives."""
         del round_index, reports, channel
         return Outcome(plan.selected, np.full(len(plan.selected), UploadFate.ARRIVED, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The devices of a run: what the round asks of them, and who computes it (threads here; other engines elsewhere)."""
+"""The devices of a run: what the round asks of them, and the threads that compute it."""
 
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool, Standardiser

@@ -18,7 +18,7 @@ from fedwave.units import IntArray
 
 
 class ThreadDevices:
-    """Devices computed by threads of this process. Memory grows with the models kept, not with the devices."""
+    """Devices computed by threads. Memory grows with the models kept, not with the devices."""
 
     def __init__(self, local: LocalWork, evaluation: EvaluationWork, *, num_workers: int = 0) -> None:
         self._local = local

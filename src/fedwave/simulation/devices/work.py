@@ -1,4 +1,4 @@
-"""What one chunk of devices computes. Everything here travels: it can be pickled and sent to another process."""
+"""What one chunk of devices computes. Everything here travels: it can be sent to another process."""
 
 from __future__ import annotations
 
