@@ -90,7 +90,7 @@ def resume_run(
     if recorded.get("dataset_fingerprint") != data.fingerprint():
         raise RunError(
             f"{folder.path} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, "
-            f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to the same files."
+            f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to it."
         )
     given = None if split is None else split.fingerprint()
     if recorded.get("split_fingerprint") != given:

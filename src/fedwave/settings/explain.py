@@ -84,7 +84,7 @@ def _shown(got: object) -> str:
 
 def _hint(key: str, got: object) -> str:
     is_number = isinstance(got, int | float) and not isinstance(got, bool)
-    if key == "num_blocks":
+    if key == "num_blocks" and is_number:
         return " Without a radio block nobody can upload."
     if key == "carrier_frequency_hz" and is_number and 0 < float(str(got)) <= 100:
         return f" If that is GHz, write {float(str(got)):g}e9."
