@@ -93,7 +93,10 @@ def test_support_is_a_flag_per_sample(is_support):
         ({"is_support": [0.0, 1.0, 1.0, 0.0, 1.0, 0.0]}, "got float64. Use bools, or 0 and 1."),
         ({"device_of_sample": ["", "", None]}, "own split: no sample belongs to a device"),
         ({"device_of_sample": []}, "own split: no sample belongs to a device"),
-        ({"device_of_sample": [(1, 2)], "name": "mine"}, "mine: device ids must be whole numbers or text"),
+        (
+            {"device_of_sample": [(1, 2)], "name": "mine"},
+            "mine: device ids must be whole numbers or a line of text",
+        ),
     ],
 )
 def test_a_split_that_does_not_fit_is_refused(arguments, message):
