@@ -11,8 +11,8 @@ import numpy as np
 
 from fedwave.allocation import AllocationProblem, allocate
 from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.candidates import all_pairs
 from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.pairs import all_pairs
 from fedwave.allocation.power import energy_factor, snr_of_delay
 from fedwave.plots.style import COLOURS, new_figure, save_figure
 

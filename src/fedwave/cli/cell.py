@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedwave.overrides import apply_overrides
+from fedwave.settings import parse_overrides
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.description import CellDescription, TextTable, describe_cell
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config, preset_table
@@ -36,7 +36,7 @@ def cell(
     if preset is None:
         _print_presets(console)
         return
-    config = load_cell_config(preset, apply_overrides({}, setting))
+    config = load_cell_config(preset, parse_overrides(setting))
     built = Cell.build(config, num_devices=devices, seed=seed)
     description = describe_cell(built, name=preset, model_bits=model_bits)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,15 @@ class Ledger:
     def empty(cls, num_devices: int) -> Ledger:
         """Return the account before the first round."""
         return cls(0.0, np.zeros(num_devices))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the account as arrays by name, for a checkpoint."""
+        return {"elapsed_s": np.array([self.elapsed_s]), "device_energy_j": self.device_energy_j}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ledger:
+        """Return the account that a checkpoint holds."""
+        return cls(float(arrays["elapsed_s"][0]), np.asarray(arrays["device_energy_j"]))
 
     def after(self, costs: RoundCosts) -> Ledger:
         """Return the account after one more round."""

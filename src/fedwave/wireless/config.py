@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
+from fedwave.settings import PositiveFloat, PositiveInt, Section
 from fedwave.units import db_to_linear, dbm_to_watt
 from fedwave.wireless.channels import ChannelConfig
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.fleet_draw import FleetConfig
 from fedwave.wireless.interference import Interference, NoInterference
-from fedwave.wireless.section import PositiveFloat, PositiveInt, Section
 from fedwave.wireless.setting_types import Decibel, Probability
 
 

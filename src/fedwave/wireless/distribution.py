@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Discriminator, Tag, model_validator
 
+from fedwave.settings import FiniteFloat, Section
 from fedwave.units import FloatArray
-from fedwave.wireless.section import FiniteFloat, Section
 
 
 class Uniform(Section):

@@ -8,11 +8,11 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from fedwave.errors import ProblemError
+from fedwave.settings import Section
 from fedwave.units import FloatArray, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
 from fedwave.wireless.distribution import Distribution, bounds, draw
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.section import Section
 from fedwave.wireless.setting_types import FileName
 from fedwave.wireless.streams import FleetStream, fleet_generator
 

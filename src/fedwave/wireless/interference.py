@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from fedwave.errors import ProblemError
+from fedwave.settings import NonNegativeFloat, Section
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.distribution import Distribution, bounds, draw
-from fedwave.wireless.section import NonNegativeFloat, Section
 
 
 class InterferenceSection(Section):

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from fedwave.settings import NonNegativeFloat, PositiveFloat, Section
 from fedwave.units import FloatArray
 from fedwave.wireless.geometry import place_by_distance, place_in_disc, read_positions
-from fedwave.wireless.section import NonNegativeFloat, PositiveFloat, Section
 from fedwave.wireless.setting_types import FileName
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from fedwave.settings import Section
 from fedwave.units import FloatArray
 from fedwave.wireless.large_scale import LargeScale
-from fedwave.wireless.section import Section
 
 
 class Channel(Protocol):

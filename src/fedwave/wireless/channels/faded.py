@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from fedwave.settings import Section
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.fading import rayleigh_power, rician_power
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.sanity import gain_warnings
-from fedwave.wireless.section import Section
 from fedwave.wireless.setting_types import Decibel
 
 _BLOCKS_DIFFER = {"per_block": True}
@@ -40,11 +40,6 @@ class FadingConfig(Section):
     def options_of(cls, value: str) -> Mapping[str, Any]:
         """Return what a kind of fading can be told, with the defaults."""
         return _OPTIONS.get(value, {})
-
-    @classmethod
-    def all_options(cls) -> frozenset[str]:
-        """Return what some kind of fading can be told."""
-        return frozenset().union(*_OPTIONS.values())
 
 
 def fade(

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fedwave.errors import ProblemError
+from fedwave.settings import NonNegativeFloat, PositiveFloat
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
 from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
@@ -15,7 +16,6 @@ from fedwave.wireless.geometry import ground_distance_m
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.path_loss import log_distance_path_loss_db
 from fedwave.wireless.placement import Placement
-from fedwave.wireless.section import NonNegativeFloat, PositiveFloat
 from fedwave.wireless.setting_types import Decibel
 from fedwave.wireless.shadowing import draw_shadowing_db
 from fedwave.wireless.streams import FleetStream, fleet_generator

@@ -58,11 +58,6 @@ class ThreeGppConfig(ChannelSection):
         """Return what a scenario can be told, with the defaults."""
         return _OPTIONS.get(value, {})
 
-    @classmethod
-    def all_options(cls) -> frozenset[str]:
-        """Return what some scenario can be told."""
-        return frozenset().union(*_OPTIONS.values())
-
     def build_scenario(self) -> Scenario:
         """Return the column of Table 7.4.1-1 with this frequency, these heights and surroundings."""
         given = {name: getattr(self, name) for name in ("base_station_height_m", *_OPTIONS[self.scenario])}

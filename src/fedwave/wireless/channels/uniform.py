@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from pydantic import model_validator
 
+from fedwave.settings import NonNegativeFloat, PositiveFloat
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
 from fedwave.wireless.sanity import gain_warnings
-from fedwave.wireless.section import NonNegativeFloat, PositiveFloat
 
 
 class UniformConfig(ChannelSection):
