@@ -85,7 +85,7 @@ def test_cells_without_geometry_have_no_places():
 
 @pytest.mark.parametrize("preset", ["umi-3.5ghz", "fedl2021"])
 def test_rician_fading_is_a_steady_path_and_two_normal_components(preset):
-    fading = {"kind": "rician", "rician_k_db": 6.0}
+    fading = {"kind": "rician", "rician_k_db": 6.0, "per_block": True}
     cell = build(preset, {"channel": {"fading": fading}, "redraw": "each-round"})
     shape = (30, cell.num_blocks)
     rng = by_hand.stream(7, by_hand.CHANNEL, 2)
