@@ -8,9 +8,11 @@ from importlib import resources
 import pytest
 
 from fedwave.errors import ConfigError, ProblemError
+from fedwave.settings import merge, validate
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channels.three_gpp import ThreeGppConfig
-from fedwave.wireless.load import CELL_PRESETS, load_cell_config, merge, resolve_cell_table
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.load import CELL_PRESETS, load_cell_config
 
 
 def error_of(overrides, preset="umi-3.5ghz") -> str:
@@ -48,7 +50,7 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
 
 
 def test_a_missing_or_broken_file_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match=r"Cannot read the cell file .*: No such file or directory"):
+    with pytest.raises(ConfigError, match=r"cannot read the cell file .*: No such file or directory"):
         load_cell_config(str(tmp_path / "none.toml"))
     broken = tmp_path / "broken.toml"
     broken.write_text("num_blocks = = 3")
@@ -101,9 +103,9 @@ def test_noise_figure_and_density_become_one_number():
             {"num_blocks": 0},
             "cell.num_blocks must be greater than or equal to 1, got 0. Without a radio block",
         ),
-        ({"num_block": 3}, '"cell.num_block" is not a setting. Did you mean "num_blocks"?'),
-        ({"channel": {"fadin": 1}}, '"cell.channel.fadin" is not a setting. Did you mean "fading"?'),
-        ({"fleet": {"max_power_w": {"lo": 1, "high": 2}}}, '"cell.fleet.max_power_w.lo" is not a setting.'),
+        ({"num_block": 3}, 'unknown key "cell.num_block". Did you mean "num_blocks"?'),
+        ({"channel": {"fadin": 1}}, 'unknown key "cell.channel.fadin". Did you mean "fading"?'),
+        ({"fleet": {"max_power_w": {"lo": 1, "high": 2}}}, 'unknown key "cell.fleet.max_power_w.lo".'),
         ({"fleet": {"max_power_w": "a"}}, "cell.fleet.max_power_w must be a valid number"),
         (
             {"fleet": {"max_power_w": {"low": 3, "high": 2}}},
@@ -134,7 +136,7 @@ def test_each_mistake_gets_its_line(overrides, message):
 
 def test_a_table_without_preset_must_be_complete():
     with pytest.raises(ConfigError, match=r"cell\.num_blocks is missing"):
-        resolve_cell_table({})
+        validate(CellConfig, {}, root="cell")
     both = {"noise_psd_w_per_hz": 1.0, "noise_psd_dbm_per_hz": -174.0}
     assert "exactly one of noise_psd_w_per_hz and noise_psd_dbm_per_hz" in error_of(both)
 
@@ -169,7 +171,7 @@ def test_a_cell_needs_devices_and_a_complete_fleet():
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]
     with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given"):
-        Cell.build(resolve_cell_table(table), num_devices=3, seed=0)
+        Cell.build(validate(CellConfig, table, root="cell"), num_devices=3, seed=0)
 
 
 def write(tmp_path, text, name="table.csv"):
