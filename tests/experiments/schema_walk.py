@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from fedwave.settings import merge
 from fedwave.settings.layers import sections_in, tag_of
 from fedwave.wireless.distribution import Uniform
 
@@ -74,24 +73,38 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
 RANGE = {"low": 1.0, "high": 2.0}
 
 
-def with_setting(settings: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return settings in which the one at ``path`` has this value, and the tables around it its kinds."""
+def with_tables(settings: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return settings in which the tables around the setting at ``path`` are there and of its kinds."""
     changed = copy.deepcopy(settings)
     table = changed
-    *tables, last = path.split(".")
-    for part in tables:
-        name, kind = re.fullmatch(r"(\w+)(?:\[(.+)\])?", part).groups()  # type: ignore[union-attr]
-        if kind == "range":
-            table[name] = copy.deepcopy(table[name]) if isinstance(table.get(name), dict) else dict(RANGE)
-        elif kind is not None and table.get(name, {}).get("kind") != kind:
+    for name, kind in _tables_of(path):
+        if kind == "range" and not isinstance(table.get(name), dict):
+            table[name] = dict(RANGE)
+        elif kind not in (None, "range") and table.get(name, {}).get("kind") != kind:
             table[name] = copy.deepcopy(TABLES[name][kind])
         table = table.setdefault(name, {})
-    table[last] = value
     return changed
 
 
-def laid_over(settings: dict[str, Any], *changes: dict[str, Any]) -> dict[str, Any]:
-    """Return plain tables on top of one another."""
-    for change in changes:
-        settings = merge(settings, change)
-    return settings
+def with_setting(settings: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return settings in which the one at ``path`` has this value, and the tables around it its kinds."""
+    changed = with_tables(settings, path)
+    table = changed
+    for name, _ in _tables_of(path):
+        table = table[name]
+    table[path.rpartition(".")[2]] = value
+    return changed
+
+
+def only_setting(path: str, value: Any) -> dict[str, Any]:
+    """Return settings that say nothing but this one value."""
+    nested: dict[str, Any] = {path.rpartition(".")[2]: value}
+    for name, _ in reversed(_tables_of(path)):
+        nested = {name: nested}
+    return nested
+
+
+def _tables_of(path: str) -> list[tuple[str, str | None]]:
+    """Return the name and, where there are several, the kind of each table on the way."""
+    found = [re.fullmatch(r"(\w+)(?:\[(.+)\])?", part) for part in path.split(".")[:-1]]
+    return [(match[1], match[2]) for match in found if match]

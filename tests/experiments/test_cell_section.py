@@ -76,7 +76,7 @@ def test_a_file_that_extends_another_may_replace_its_channel_by_one_of_another_k
     assert section.fleet.max_power_w is None
 
 
-# Files ------------------------------------------------------------------------------------------------------
+# Files ----------------------------------------------------------------------------------------------------
 
 
 def gains_of(settings: Any, round_index: int = 0) -> np.ndarray:
@@ -151,7 +151,7 @@ def test_a_fleet_csv_is_found_from_the_experiments_folder(tmp_path: Path) -> Non
     assert cell_of(build_simulation(load_experiment(file))).fleet.max_power_w.tolist() == powers
 
 
-# Bad input --------------------------------------------------------------------------------------------------
+# Bad input ------------------------------------------------------------------------------------------------
 
 
 def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:

@@ -1,4 +1,4 @@
-"""A later layer beats an earlier one: preset, file, file that extends it, override. Nothing is lost silently."""
+"""A later layer beats an earlier one: preset, file, what extends it, override. Nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def resolved(tmp_path: Path) -> Path:
     return file
 
 
-# Schemes ----------------------------------------------------------------------------------------------------
+# Schemes --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -104,7 +104,7 @@ def test_a_scheme_is_a_word(given: str) -> None:
         load_experiment("digits/nufm", [given])
 
 
-# The preset of a cell -----------------------------------------------------------------------------------------
+# The preset of a cell ---------------------------------------------------------------------------------------
 
 
 def test_another_preset_goes_underneath_what_a_file_says_of_the_cell() -> None:
@@ -137,7 +137,7 @@ def test_the_preset_that_a_resolved_file_has_already_may_be_named_again(resolved
     assert load_experiment(resolved, ["cell.preset=paper"]) == load_experiment(resolved)
 
 
-# Options that belong to a choice ------------------------------------------------------------------------------
+# Options that belong to a choice ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_files_that_are_missing_broken_or_circular_are_named(tmp_path: Path) -> 
         load_experiment(tmp_path / "n.toml")
 
 
-# Files that settings name -------------------------------------------------------------------------------------
+# Files that settings name -----------------------------------------------------------------------------------
 
 PATHS = [
     ("data.path", "data.dataset=arrays"),
