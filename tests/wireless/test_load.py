@@ -150,7 +150,7 @@ def test_each_mistake_gets_its_line(overrides, message):
 
 def test_a_table_without_preset_must_be_complete():
     with pytest.raises(ConfigError, match=r"cell\.num_blocks is missing"):
-        resolve_cell_table({})
+        validate(CellConfig, {}, root="cell")
     both = {"noise_psd_w_per_hz": 1.0, "noise_psd_dbm_per_hz": -174.0}
     assert "exactly one of noise_psd_w_per_hz and noise_psd_dbm_per_hz" in error_of(both)
 
@@ -185,7 +185,7 @@ def test_a_cell_needs_devices_and_a_complete_fleet():
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]
     with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given, nor is there a fleet CSV"):
-        Cell.build(resolve_cell_table(table), num_devices=3, seed=0)
+        Cell.build(validate(CellConfig, table, root="cell"), num_devices=3, seed=0)
 
 
 def write(tmp_path, text, name="table.csv"):
