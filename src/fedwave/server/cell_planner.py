@@ -134,8 +134,7 @@ class CellPlanner:
             bandwidth_hz=self.bandwidth_hz,
             noise_psd_w_per_hz=self.noise_psd_w_per_hz,
         )
-        left = self.deadline_s * DEADLINE_SHARE - allocation.compute_delay_s - report_phase_s
-        return left if self.max_delay_s is None else min(left, self.max_delay_s)
+        return self.deadline_s * DEADLINE_SHARE - allocation.compute_delay_s - report_phase_s
 
 
 def _reason(allocation: Allocation) -> str:
