@@ -72,7 +72,7 @@ def test_imports_point_one_way(part: str) -> None:
     ("statement", "absent"),
     [
         ("import fedwave", ("numpy", "torch", "scipy", "matplotlib", "pydantic", "typer")),
-        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL")),
+        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL", "pooch")),
         ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL", "pydantic")),
         ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
         ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),
