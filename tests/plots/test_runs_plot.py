@@ -70,8 +70,15 @@ def test_the_picture_is_written_or_refused_in_one_line(tmp_path: Path, over_cell
         for name, values in (("a1", [0.2, 0.4]), ("a2", [0.3, 0.6]), ("b1", [0.1, 0.2]))
     ]
     assert fedwave.plot_runs is plot_runs
-    path = plot_runs(runs, tmp_path / "new" / "picture.png")
+    path = plot_runs(runs, str(tmp_path / "new" / "picture.png"))
+    assert path == tmp_path / "new" / "picture.png"
     assert path.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RunError, match="Choose another path, ending in .png, .pdf or .svg") as caught:
         plot_runs(runs, tmp_path / "picture.what")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("over_cell", [False, True])
+def test_a_run_that_was_never_evaluated_has_a_picture_too(tmp_path: Path, over_cell: bool) -> None:
+    run = write_run(tmp_path / "a", "a", [math.nan, math.nan], over_cell=over_cell)
+    assert plot_runs([run], tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
