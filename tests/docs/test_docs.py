@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import fedwave
 from fedwave.cli.app import app
 from fedwave.experiments import load_experiment, preset_names
+from fedwave.selection import POLICIES
 from tests.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
@@ -133,6 +134,11 @@ def assert_importable(dotted: str) -> None:
         import_module(dotted)
     except ImportError:
         assert hasattr(import_module(module), name), dotted
+
+
+def test_the_table_of_policies_names_what_there_is():
+    table = read("training.md").split("| `selection.policy` | who computes |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(POLICIES)
 
 
 def test_commands_shown_name_real_presets_and_settings():
