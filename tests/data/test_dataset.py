@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
+import fedwave.data.dataset as dataset_module
 from fedwave.data import Dataset, dataset_from_arrays, load_dataset
 from fedwave.errors import DataError
 
@@ -57,6 +59,35 @@ def test_own_arrays_become_bytes_or_float32(inputs, dtype, shape):
     assert dataset.labels.dtype == np.int64
 
 
+@pytest.mark.parametrize("shape", [(2, 4, 8, 3), (2, 5, 8, 5), (2, 4, 8, 5), (2, 1, 8, 4)])
+def test_images_with_few_channels_or_many_columns_are_not_taken_for_channels_last(shape):
+    assert dataset_from_arrays(np.zeros(shape, dtype=np.uint8), [0, 1]).inputs.shape == shape
+
+
+def test_labels_may_be_whole_numbers_written_as_floats():
+    assert dataset_from_arrays(np.zeros((3, 2)), [0.0, 1.0, 3.0]).labels.tolist() == [0, 1, 3]
+
+
+def test_a_single_label_is_a_single_class():
+    assert dataset_from_arrays(np.zeros((2, 2)), [0, 0]).num_classes == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks"),
+    [
+        ((5, 2, 2), [(0, 2), (2, 4), (4, 5)]),
+        ((4, 4), [(0, 2), (2, 4)]),
+        ((10,), [(0, 9), (9, 10)]),
+        ((2, 100), [(0, 1), (1, 2)]),
+        ((0, 3), []),
+        ((2, 0), [(0, 2)]),
+    ],
+)
+def test_chunks_cover_all_rows_with_about_the_values_allowed(shape, chunks, monkeypatch):
+    monkeypatch.setattr(dataset_module, "VALUES_PER_CHUNK", 9)
+    assert dataset_module.row_chunks(np.zeros(shape)) == chunks
+
+
 @pytest.mark.parametrize(
     ("inputs", "labels", "options", "message"),
     [
@@ -81,6 +112,13 @@ def test_own_arrays_become_bytes_or_float32(inputs, dtype, shape):
         (np.array([[1e300], [0.0]]), [0, 1], {}, "finite in float32, got 1 NaN or infinite"),
         (np.zeros((0, 2)), [], {}, "no samples in arrays in memory"),
         (np.zeros((2, 8, 8, 3), dtype=np.uint8), [0, 1], {}, "looks like channels last"),
+        (np.zeros((2, 8, 3, 4), dtype=np.uint8), [0, 1], {}, "looks like channels last"),
+        (
+            np.zeros((2, 0)),
+            [0, 1],
+            {},
+            "inputs must be numbers of shape (samples, ...), got float64 of shape (2, 0)",
+        ),
         (np.zeros((2, 2)), [0, 1], {"class_names": ["a"]}, "labels must lie in 0..0, got 0..1"),
         (
             np.zeros((2, 2)),
@@ -171,6 +209,14 @@ def made_by_hand(**fields) -> Dataset:
     )
 
 
+def test_a_dataset_cannot_be_changed_and_is_equal_to_itself_alone():
+    dataset = made_by_hand()
+    with pytest.raises(FrozenInstanceError):
+        dataset.targets = np.zeros((3, 1), np.float32)
+    assert dataset == dataset
+    assert dataset != made_by_hand()
+
+
 def test_devices_without_names_are_called_by_their_numbers():
     assert made_by_hand(device_of_sample=np.array([2, 0, -1])).device_names == ("0", "1", "2")
 
@@ -222,7 +268,10 @@ def test_targets_and_owners_that_do_not_fit_are_refused(fields, message):
         ({"targets": [1.0, 2.0], "num_classes": 3}, "describe labels, got targets alone. Remove them."),
         ({"targets": [1.0, 2.0], "class_names": ["a"]}, "describe labels, got targets alone. Remove them."),
         ({"labels": [0, 1], "device_of_sample": [1]}, "a device for each of the 2 samples"),
-        ({"labels": [0, 1], "device_of_sample": [0.5, 1]}, "must be whole numbers or text, got 0.5 (float)"),
+        (
+            {"labels": [0, 1], "device_of_sample": [0.5, 1]},
+            "must be whole numbers or a line of text, got 0.5 (float)",
+        ),
     ],
 )
 def test_own_targets_and_owners_that_do_not_fit_are_refused(arguments, message):

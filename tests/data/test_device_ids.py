@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fedwave.data.device_ids import index_devices
@@ -19,12 +19,17 @@ def indexed(ids) -> tuple[list[int], tuple[str, ...]]:
 
 @given(st.lists(st.one_of(st.integers(-(10**6), 10**6), st.text(max_size=3))))
 def test_equal_ids_are_one_device_different_ids_two_and_the_empty_ones_nobody(ids):
-    indices, names = indexed(ids)
     texts = [str(one).strip() for one in ids]
+    assume(all(len(text.splitlines()) <= 1 for text in texts))
+    indices, names = indexed(ids)
     assert [names[index] if index >= 0 else "nobody" for index in indices] == [
         "nobody" if text in ("", "-1") else text for text in texts
     ]
     assert set(indices) - {-1} == set(range(len(names)))
+
+
+def test_bytes_are_utf_8_and_what_is_not_still_has_a_name():
+    assert indexed(np.array(["Zoë".encode(), b"\xff", b"Ann"]))[1] == ("Ann", "Zoë", "\\xff")
 
 
 def test_numbers_sort_as_numbers_and_text_as_text():
@@ -58,7 +63,11 @@ def test_the_same_split_means_the_same_in_every_way_to_write_it(ids):
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ([0.5], "mine: device ids must be whole numbers or text, got 0.5 (float). Use str(id)."),
+        (
+            [0.5],
+            "mine: device ids must be whole numbers or a line of text, got 0.5 (float). Name the device so.",
+        ),
+        (["a\nb"], "got 'a\\nb' (str)"),
         ([float("inf")], "got inf (float)"),
         ([True], "got True (bool)"),
         ([("a", 1)], "got ('a', 1) (tuple)"),

@@ -123,6 +123,11 @@ def test_arrays_of_a_file_are_the_split(tmp_path):
             "cannot be read as CSV (unexpected end of data). Save it as CSV in UTF-8.",
         ),
         (b"device\n\xff\xfe\nb\nc\n", {}, "cannot be read as CSV ('utf-8' codec can't decode"),
+        (
+            'device\na\n"b\nc"\nd\n',
+            {},
+            "split.csv: device ids must be whole numbers or a line of text, got 'b\\nc'",
+        ),
         ("device\n\n\n\n", {}, "no sample belongs to a device"),
         (
             "device,test\na,1\nb,0\na,0\n",
@@ -179,7 +184,7 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
             {"device": np.array(["a", None, "b"], dtype=object)},
             "Object arrays cannot be loaded when allow_pickle",
         ),
-        ({"device": [0.5, 1, 2]}, "device ids must be whole numbers or text, got 0.5"),
+        ({"device": [0.5, 1, 2]}, "device ids must be whole numbers or a line of text, got 0.5"),
         ({"device": [1, 2, 3], "test": [0, 1]}, "has 2 rows of test, but the dataset has 3 samples"),
         (
             {"device": [1, 2, 3], "test": [0, 1, 2]},

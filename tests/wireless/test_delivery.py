@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from fedwave.errors import ProblemError
 from fedwave.wireless.delivery import UploadFate, UploadRisks, packet_error_probability, upload_outcome
 
 
@@ -79,3 +80,62 @@ def test_luck_belongs_to_the_device_not_to_its_place_in_the_list():
 
 def test_nobody_uploading_is_no_problem():
     assert outcome(UploadRisks(dropout_probability=0.5), snr=[], num_devices=4).arrived.shape == (0,)
+
+
+def test_every_fate_is_the_one_worked_out_device_by_device():
+    risks = UploadRisks(outage_snr=0.4, packet_error_waterfall=0.5, dropout_probability=0.3, deadline_s=2.0)
+    rng = np.random.default_rng(5)
+    snr, finish_time_s = rng.exponential(1.0, 60), rng.uniform(0.0, 3.0, 60)
+    who = np.sort(rng.choice(100, 60, replace=False))
+    result = outcome(risks, snr=snr, finish_time_s=finish_time_s, device_index=who, num_devices=100, seed=9)
+    luck = np.random.default_rng(9).random(200)  # the devices' luck with dropping out, then with packets
+    for k, i in enumerate(who):
+        if luck[i] < 0.3:
+            expected = UploadFate.DROPPED_OUT
+        elif snr[k] < 0.4:
+            expected = UploadFate.OUTAGE
+        elif luck[100 + i] < 1 - np.exp(-0.5 / snr[k]):
+            expected = UploadFate.PACKET_ERROR
+        elif finish_time_s[k] > 2.0:
+            expected = UploadFate.LATE
+        else:
+            expected = UploadFate.ARRIVED
+        assert result.fate[k] == expected
+    assert set(result.fate) == set(UploadFate)
+    assert_array_equal(result.transmitted, result.fate != UploadFate.DROPPED_OUT)
+
+
+@pytest.mark.parametrize("name", ["outage_snr", "packet_error_waterfall", "deadline_s"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+def test_a_limit_that_is_no_limit_is_refused(name, value):
+    with pytest.raises(ProblemError, match=rf"{name} must be > 0, got .*\. Use None for none"):
+        UploadRisks(**{name: value})
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, np.nan])
+def test_a_probability_lies_between_zero_and_one(probability):
+    with pytest.raises(ProblemError, match=r"dropout_probability must lie in 0 to 1, got"):
+        UploadRisks(dropout_probability=probability)
+    assert UploadRisks(dropout_probability=1.0).dropout_probability == 1.0
+
+
+def test_the_fates_are_five_and_keep_their_numbers():
+    names = ["ARRIVED", "DROPPED_OUT", "OUTAGE", "PACKET_ERROR", "LATE"]
+    assert [(fate.name, int(fate)) for fate in UploadFate] == [(name, i) for i, name in enumerate(names)]
+
+
+def test_the_worst_luck_cannot_lose_what_is_certain_to_arrive():
+    class WorstLuck:
+        def random(self, shape):
+            return np.zeros(shape)
+
+    sure = UploadRisks(dropout_probability=0.0, packet_error_waterfall=1e-320)  # an error of probability 0
+    result = upload_outcome(
+        sure,
+        device_index=np.array([0, 1]),
+        num_devices=2,
+        snr=np.array([1e9, 1e9]),
+        finish_time_s=np.zeros(2),
+        rng=WorstLuck(),
+    )
+    assert result.arrived.all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -169,7 +170,7 @@ def dataset_from_arrays(
 
 def row_chunks(array: NDArray[Any]) -> list[tuple[int, int]]:
     """Return (start, stop) pairs that cover axis 0 in blocks of about ``VALUES_PER_CHUNK`` values."""
-    rows = max(1, VALUES_PER_CHUNK // max(1, array[0].size if len(array) else 1))
+    rows = max(1, VALUES_PER_CHUNK // max(1, math.prod(array.shape[1:])))
     return [(start, min(start + rows, len(array))) for start in range(0, len(array), rows)]
 
 

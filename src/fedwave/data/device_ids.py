@@ -22,9 +22,9 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 def index_devices(ids: Iterable[Any], *, name: str) -> tuple[IntArray, tuple[str, ...]]:
     """Return each sample's device index (-1: nobody's) and the devices' names, in sorted order.
 
-    An id is a whole number or text. Numbers and the text that prints them are one id, so that a split means
-    the same from Python, CSV and NPZ: ids that are all whole numbers sort as numbers, others as text. -1, the
-    empty text, None and NaN are nobody.
+    An id is a whole number or a line of text. Numbers and the text that prints them are one id, so that a
+    split means the same from Python, CSV and NPZ: ids that are all whole numbers sort as numbers, others as
+    text. -1, the empty text, None and NaN are nobody.
     """
     if isinstance(ids, np.ndarray) and ids.ndim != 1:
         raise DataError(
@@ -46,13 +46,13 @@ def device_name(device_id: Any, *, name: str) -> str:
             return ""
         if float(device_id).is_integer():
             return str(int(device_id))
-    if isinstance(device_id, str):
+    if isinstance(device_id, str) and len(device_id.strip().splitlines()) <= 1:
         return str(device_id).strip()
     if isinstance(device_id, int | np.integer) and not isinstance(device_id, bool):
         return str(int(device_id))
     raise DataError(
-        f"{name}: device ids must be whole numbers or text, got {device_id!r} "
-        f"({type(device_id).__name__}). Use str(id)."
+        f"{name}: device ids must be whole numbers or a line of text, got {device_id!r} "
+        f"({type(device_id).__name__}). Name the device so."
     )
 
 
@@ -88,7 +88,10 @@ def require_devices(
 
 
 def _plain(ids: Iterable[Any]) -> list[Any]:
-    """Return the ids as a list; bytes arrays as text."""
-    if isinstance(ids, np.ndarray):
-        return list((ids.astype(str) if ids.dtype.kind == "S" else ids).tolist())
-    return list(ids)
+    """Return the ids as a list of Python's own numbers and texts; bytes are UTF-8."""
+    if not isinstance(ids, np.ndarray):
+        return list(ids)
+    values: list[Any] = ids.tolist()
+    if ids.dtype.kind == "S":
+        return [one.decode(errors="backslashreplace") for one in values]
+    return values

@@ -7,18 +7,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fedwave.data import DATASETS, PARTITIONS, dataset_options, partition_options
 from fedwave.experiments.cell_section import CellSection
+from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
 from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
-from fedwave.settings.options import options_of, require_known, require_options
+from fedwave.settings.options import options_of, require_known
 
 GIVEN = "given"  # the partition that the data or the user brings along
 
-Options = dict[str, bool | int | float | str]
+Options = dict[str, Any]  # by name; types are those of the part's signature
+AbsolutePath = Annotated[str, AfterValidator(lambda path: str(Path(path).absolute()))]  # found from anywhere
 
 
 class DataSection(Section):
@@ -29,7 +31,9 @@ class DataSection(Section):
 
     dataset: str = Field("digits", description="A name that `fedwave datasets` lists.")
     split: Literal["all", "train", "test"] = Field("all", description="Which published files to pool.")
-    path: str | None = Field(None, description="File or folder, for the datasets arrays and image-folder.")
+    path: AbsolutePath | None = Field(
+        None, description="File or folder, for the datasets arrays and image-folder."
+    )
     image_size: PositiveInt | list[PositiveInt] | None = Field(
         None, description="Resize image-folder pictures to this side, or [height, width]."
     )
@@ -55,11 +59,6 @@ class DataSection(Section):
     def options_of(cls, value: str) -> Mapping[str, Any]:
         """Return the options of a dataset; their defaults are its loader's."""
         return dict.fromkeys(dataset_options(value)) if value in DATASETS else {}
-
-    @field_validator("path")
-    @classmethod
-    def _found_from_anywhere(cls, path: str | None) -> str | None:
-        return None if path is None else str(Path(path).absolute())
 
     @model_validator(mode="after")
     def _known(self) -> DataSection:
@@ -88,7 +87,7 @@ class PartitionSection(Section):
     max_samples_per_class: PositiveInt | None = Field(None, description="paper: upper truncation.")
     concentration: PositiveFloat | None = Field(None, description="dirichlet: small is more unequal (0.5).")
     samples_per_device: PositiveInt | None = Field(None, description="dirichlet and iid: samples a device.")
-    path: str | None = Field(None, description="given: CSV or NPZ with a row for each sample.")
+    path: AbsolutePath | None = Field(None, description="given: CSV or NPZ with a row for each sample.")
     device_column: str | None = Field(None, description='given: its column of owners ("device").')
     heldout_column: str | None = Field(None, description="given: its column of held-out devices (0 or 1).")
     support_column: str | None = Field(None, description="given: its column of support samples (0 or 1).")
@@ -109,11 +108,6 @@ class PartitionSection(Section):
         defaults = {name: parameters[name].default for name in partition_options(value)}
         return {"num_devices": 100, **defaults}
 
-    @field_validator("path")
-    @classmethod
-    def _found_from_anywhere(cls, path: str | None) -> str | None:
-        return None if path is None else str(Path(path).absolute())
-
     @model_validator(mode="after")
     def _known(self) -> PartitionSection:
         require_known(self.kind, {**PARTITIONS, GIVEN: None}, key="partition.kind")
@@ -131,7 +125,7 @@ class ModelSection(Section):
         None, description="cnn: channels of the layers ([32, 64, 128]).", min_length=1
     )
     hidden: list[PositiveInt] | None = Field(None, description="mlp: widths of the hidden layers ([64]).")
-    path: str | None = Field(
+    path: AbsolutePath | None = Field(
         None, description="Start from this model (.safetensors, as a run leaves it) instead of a random one."
     )
 
@@ -144,11 +138,6 @@ class ModelSection(Section):
     def options_of(cls, value: str) -> Mapping[str, Any]:
         """Return the options of a kind with their defaults."""
         return {"cnn": {"channels": [32, 64, 128]}, "mlp": {"hidden": [64]}}.get(value, {})
-
-    @field_validator("path")
-    @classmethod
-    def _found_from_anywhere(cls, path: str | None) -> str | None:
-        return None if path is None else str(Path(path).absolute())
 
 
 class AlgorithmSection(Section):
@@ -201,7 +190,9 @@ class SelectionSection(Section):
     def _known(self) -> SelectionSection:
         require_known(self.policy, POLICIES, key="selection.policy")
         known = options_of(POLICIES[self.policy], reserved=("num_selected", "compares_reports"))
-        require_options(self.options, known, table="selection.options", owner=self.policy)
+        require_part_options(
+            self.options, POLICIES[self.policy], known, table="selection.options", owner=self.policy
+        )
         return self
 
 
