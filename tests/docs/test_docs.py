@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from importlib import import_module
@@ -14,6 +15,7 @@ import fedwave
 from fedwave.cli.app import app
 from fedwave.experiments import load_experiment, preset_names
 from fedwave.selection import POLICIES
+from fedwave.simulation.round import play_round
 from tests.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
@@ -139,6 +141,15 @@ def assert_importable(dotted: str) -> None:
 def test_the_table_of_policies_names_what_there_is():
     table = read("training.md").split("| `selection.policy` | who computes |")[1].split("\n\n")[0]
     assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(POLICIES)
+
+
+def test_the_lines_of_one_round_are_the_calls_of_the_code_in_their_order():
+    source = inspect.getsource(play_round)
+    called = re.findall(r"\b(world|planner|devices|server_step)\.(\w+)\(", source)
+    page = read("one-round.md")
+    diagram = page.split("```text\n")[1].split("```")[0]
+    assert re.findall(r"│  (\w+)\.(\w+)\(", diagram) == called
+    assert re.findall(r"^\| `(\w+)\.(\w+)` \|", page, re.MULTILINE) == called
 
 
 def test_commands_shown_name_real_presets_and_settings():
