@@ -14,43 +14,76 @@ __version__ = "0.1.0"
 _HOME = {
     "AllocationProblem": "fedwave.allocation",
     "allocate": "fedwave.allocation",
+    "compare_methods": "fedwave.allocation",
     "pareto_front": "fedwave.allocation",
     "total_cost": "fedwave.allocation",
+    "violations": "fedwave.allocation",
     "dataset_from_arrays": "fedwave.data",
     "load_dataset": "fedwave.data",
+    "own_split": "fedwave.data",
+    "read_split": "fedwave.data",
     "Experiment": "fedwave.experiments",
+    "experiment_from": "fedwave.experiments",
     "load_experiment": "fedwave.experiments",
-    "read_run": "fedwave.experiments.compare",
-    "resume_run": "fedwave.experiments.run",
-    "run_experiment": "fedwave.experiments.run",
     "meta_gradient": "fedwave.learning",
+    "plot_runs": "fedwave.plots.runs",
+    "read_run": "fedwave.runs.compare",
+    "cost_table": "fedwave.runs.report",
+    "final_table": "fedwave.runs.report",
+    "StopRun": "fedwave.runs.run",
+    "resume_run": "fedwave.runs.run",
+    "run_experiment": "fedwave.runs.run",
     "contribution": "fedwave.selection",
+    "problem_of_cell": "fedwave.server",
+    "load_cell": "fedwave.wireless.load",
 }
 
 if TYPE_CHECKING:
-    from fedwave.allocation import AllocationProblem, allocate, pareto_front, total_cost
-    from fedwave.data import dataset_from_arrays, load_dataset
-    from fedwave.experiments import Experiment, load_experiment
-    from fedwave.experiments.compare import read_run
-    from fedwave.experiments.run import resume_run, run_experiment
+    from fedwave.allocation import (
+        AllocationProblem,
+        allocate,
+        compare_methods,
+        pareto_front,
+        total_cost,
+        violations,
+    )
+    from fedwave.data import dataset_from_arrays, load_dataset, own_split, read_split
+    from fedwave.experiments import Experiment, experiment_from, load_experiment
     from fedwave.learning import meta_gradient
+    from fedwave.plots.runs import plot_runs
+    from fedwave.runs.compare import read_run
+    from fedwave.runs.report import cost_table, final_table
+    from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
+    from fedwave.server import problem_of_cell
+    from fedwave.wireless.load import load_cell
 
 __all__ = [
     "AllocationProblem",
     "Experiment",
+    "StopRun",
     "__version__",
     "allocate",
+    "compare_methods",
     "contribution",
+    "cost_table",
     "dataset_from_arrays",
+    "experiment_from",
+    "final_table",
+    "load_cell",
     "load_dataset",
     "load_experiment",
     "meta_gradient",
+    "own_split",
     "pareto_front",
+    "plot_runs",
+    "problem_of_cell",
     "read_run",
+    "read_split",
     "resume_run",
     "run_experiment",
     "total_cost",
+    "violations",
 ]
 
 

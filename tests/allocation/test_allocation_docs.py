@@ -1,15 +1,29 @@
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
+
+from fedwave.allocation import METHODS, method_options
 
 PAGE = Path(__file__).parents[2] / "docs" / "allocation.md"
 
 
 def test_the_code_on_the_docs_page_runs():
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 4
     exec("\n".join(blocks), {})
+
+
+def test_the_table_of_methods_is_that_of_the_code():
+    rows = re.findall(
+        r"^\| `(\w+)` \| [^|]+ \| (chooses|serves)([^|]*) \| ([^|]*)\|$", PAGE.read_text("utf-8"), re.M
+    )
+    assert [name for name, *_ in rows] == list(METHODS)
+    for name, devices, needs, options in rows:
+        assert METHODS[name].serves_given_devices is (devices == "serves")
+        assert ("rng" in inspect.signature(METHODS[name].solve).parameters) is ("rng" in needs)
+        assert tuple(re.findall(r"`(\w+)`", options)) == method_options(name)
 
 
 def test_the_figure_is_there_and_small():

@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, milp
 
 from fedwave.allocation.assignment import assign_blocks, best_matching
-from fedwave.allocation.candidates import all_pairs, candidate_pairs
+from fedwave.allocation.optimal.candidates import candidate_pairs
+from fedwave.allocation.pairs import all_pairs
 from fedwave.allocation.power import energy_factor
-from tests.allocation.allocation_cells import paper_cell
+from tests.allocation.allocation_problems import paper_problem
 
 
 def largest_by_brute_force(weight):
@@ -56,7 +57,7 @@ def test_pruned_table_gives_the_same_value_at_every_delay():
             {"channel_gain": np.random.default_rng(seed).uniform(0.1, 1, (300, 6))},
             {"max_energy_j": np.random.default_rng(seed).uniform(0.5, 3, 300), "max_delay_s": 8.0},
         ):
-            problem = paper_cell(seed, num_devices=300, num_blocks=6, **changes)
+            problem = paper_problem(seed, num_devices=300, num_blocks=6, **changes)
             few, every = candidate_pairs(problem), all_pairs(problem)
             assert few.snr_cap.size < every.snr_cap.size / 2
             for snr in 10.0 ** np.linspace(-3, 0, 8):

@@ -11,20 +11,20 @@ from fedwave.allocation.cpu_frequency import (
     selfish_cpu_frequencies,
     solve_cpu_frequencies,
 )
-from tests.allocation.allocation_cells import paper_cell, small_problem
 from tests.allocation.allocation_oracles import cpu_cost, frequencies_by_stragglers
+from tests.allocation.allocation_problems import paper_problem, small_problem
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_closed_form_equals_the_literal_straggler_loop_of_lemma_4(seed):
-    problem = paper_cell(seed, num_devices=1 + seed % 12, max_frequency_hz=10.0 if seed % 2 else 0.3)
+    problem = paper_problem(seed, num_devices=1 + seed % 12, max_frequency_hz=10.0 if seed % 2 else 0.3)
     found = solve_cpu_frequencies(problem).cpu_frequency_hz
     assert_allclose(found, frequencies_by_stragglers(problem), rtol=1e-12)
     assert_allclose(compute_cost(problem, found), cpu_cost(problem, found), rtol=1e-12)
 
 
 def test_stationary_where_no_frequency_is_at_its_limit():
-    problem = paper_cell(3, max_frequency_hz=1e6, energy_weight=2.0, delay_weight=3.0)
+    problem = paper_problem(3, max_frequency_hz=1e6, energy_weight=2.0, delay_weight=3.0)
     frequency = solve_cpu_frequencies(problem).cpu_frequency_hz
     # KKT: the multipliers eta_1 iota nu^3 of "device i ends by T" add up to eta_2.
     multipliers = problem.energy_weight * problem.capacitance * frequency**3
@@ -32,7 +32,7 @@ def test_stationary_where_no_frequency_is_at_its_limit():
 
 
 def test_where_a_limit_binds_faster_would_be_better_and_impossible():
-    problem = paper_cell(3, max_frequency_hz=np.linspace(0.1, 2, 100))
+    problem = paper_problem(3, max_frequency_hz=np.linspace(0.1, 2, 100))
     frequency = solve_cpu_frequencies(problem).cpu_frequency_hz
     multipliers = problem.energy_weight * problem.capacitance * frequency**3
     assert multipliers.sum() < problem.delay_weight
@@ -89,7 +89,7 @@ def test_compute_deadline_is_respected_or_reported():
 
 
 def test_selfish_frequencies_solve_eq_55():
-    problem = paper_cell(0)
+    problem = paper_problem(0)
     found = selfish_cpu_frequencies(problem).cpu_frequency_hz
     for i in range(20):
         grid = np.linspace(1e-3, 1, 20_001) * problem.max_frequency_hz[i]
@@ -104,7 +104,7 @@ def test_selfish_frequencies_solve_eq_55():
 
 
 def test_random_frequencies_are_uniform_on_the_feasible_region():
-    problem = paper_cell(0, num_devices=20_000, max_frequency_hz=2.0)
+    problem = paper_problem(0, num_devices=20_000, max_frequency_hz=2.0)
     share = random_cpu_frequencies(problem, rng=np.random.default_rng(1)).cpu_frequency_hz / 2.0
     assert share.min() > 0
     assert share.max() <= 1

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from fedwave.allocation import Status, account, allocate, violations
 from fedwave.allocation.limits import snr_cap, watts_per_snr, why_no_upload
 from fedwave.allocation.power import delay_factor, energy_factor
-from tests.allocation.allocation_cells import paper_cell, problems, small_problem
+from tests.allocation.allocation_problems import paper_problem, problems, small_problem
 
 
 def test_a_deadline_nobody_can_meet_is_infeasible_and_says_who_came_closest():
@@ -49,7 +49,7 @@ def test_limits_hold_exactly_not_almost(seed):
         limits["max_energy_j"] = None
     if seed % 3 == 1:
         limits["max_delay_s"] = None
-    problem = paper_cell(seed, contribution=rng.exponential(100, 100), **limits)
+    problem = paper_problem(seed, contribution=rng.exponential(100, 100), **limits)
     for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl"):
         found = allocate(problem, method, rng=rng)
         entry = account(problem, found)
@@ -61,12 +61,12 @@ def test_limits_hold_exactly_not_almost(seed):
 
 
 def test_a_tighter_limit_never_raises_the_optimum():
-    free = allocate(paper_cell(4)).objective
+    free = allocate(paper_problem(4)).objective
     for limits in ({"max_delay_s": 4.0}, {"max_energy_j": 1.0}):
-        found = allocate(paper_cell(4, **limits))
+        found = allocate(paper_problem(4, **limits))
         assert found.status is Status.OPTIMAL
         assert found.objective < free
-    slack = allocate(paper_cell(4, max_delay_s=1e6, max_energy_j=1e6)).objective
+    slack = allocate(paper_problem(4, max_delay_s=1e6, max_energy_j=1e6)).objective
     assert slack == pytest.approx(free, rel=1e-12)
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from fedwave.allocation import allocate, pareto_front
 from fedwave.errors import ProblemError
-from tests.allocation.allocation_cells import paper_cell, small_problem
+from tests.allocation.allocation_problems import paper_problem, small_problem
 
 
 def test_dearer_energy_never_raises_energy_per_contribution_or_loses_to_another_point():
-    problem = paper_cell(0, num_devices=40, num_blocks=8)
+    problem = paper_problem(0, num_devices=40, num_blocks=8)
     front = pareto_front(problem)
     assert front.energy_j.shape == (17,)
     assert front.is_efficient.all()

@@ -16,8 +16,8 @@ from fedwave.allocation.power import (
     snr_of_delay,
     snr_of_energy_factor,
 )
-from tests.allocation.allocation_cells import paper_cell
 from tests.allocation.allocation_oracles import powers_by_stragglers, snr_by_bisection, upload_value
+from tests.allocation.allocation_problems import paper_problem
 
 
 @pytest.mark.parametrize("exponent", np.linspace(-12, 12, 97))
@@ -50,7 +50,7 @@ def test_limits_of_the_closed_form():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_common_snr_equals_the_literal_straggler_loop_of_lemma_6(seed):
-    problem = paper_cell(seed, num_devices=8, num_blocks=4, energy_weight=0.3, delay_weight=2.0)
+    problem = paper_problem(seed, num_devices=8, num_blocks=4, energy_weight=0.3, delay_weight=2.0)
     found = allocate(problem)
     pairs = [(int(i), int(found.block_of_device[i])) for i in found.selected]
     literal = powers_by_stragglers(problem, pairs)
@@ -58,7 +58,7 @@ def test_common_snr_equals_the_literal_straggler_loop_of_lemma_6(seed):
 
 
 def test_no_other_powers_on_a_grid_are_better():
-    problem = paper_cell(5, num_devices=6, num_blocks=2)
+    problem = paper_problem(5, num_devices=6, num_blocks=2)
     found = allocate(problem)
     pairs = [(int(i), int(found.block_of_device[i])) for i in found.selected]
     assert len(pairs) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedwave.errors import ProblemError
-from tests.allocation.allocation_cells import small_problem
+from tests.allocation.allocation_problems import small_problem
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,12 @@ from tests.allocation.allocation_cells import small_problem
         ({"model_bits": -1}, r"model_bits must be > 0, got -1"),
         ({"bandwidth_hz": np.nan}, r"bandwidth_hz must be a finite number > 0, got nan"),
         ({"model_bits": None}, r"model_bits must be one number, got None"),
+        ({"energy_weight": True}, r"energy_weight must be one number, got True"),
+        ({"delay_weight": "0.5"}, r"delay_weight must be one number, got '0.5'"),
+        ({"model_bits": [1.0, 2.0]}, r"model_bits must be one number, got \[1.0, 2.0\]"),
+        ({"max_power_w": True}, r"max_power_w must hold numbers only, got True"),
+        ({"contribution": ["1", "2", "3"]}, r"contribution must hold numbers only, got \['1', '2', '3'\]"),
+        ({"capacitance": np.ones(3, dtype=bool)}, r"capacitance must hold numbers only, got array"),
         ({"energy_weight": -0.5}, r"energy_weight must be >= 0, got -0.5. A negative weight rewards wasting"),
         ({"delay_weight": -1}, r"delay_weight must be >= 0, got -1"),
         ({"max_delay_s": 0.0}, r"max_delay_s must be > 0, got 0"),

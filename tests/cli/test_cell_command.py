@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 import fedwave
 from fedwave.cli.app import app
-from fedwave.cli.cell import si
-from fedwave.errors import ConfigError
-from fedwave.overrides import apply_overrides
-from fedwave.wireless.load import CELL_PRESETS
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.description import describe_cell
+from fedwave.wireless.load import CELL_PRESETS, load_cell_config
 
 # A new process must import the package under test, not another installed copy.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(fedwave.__file__).parents[1])}
@@ -34,18 +33,35 @@ def test_without_a_name_it_lists_the_presets():
 
 
 @pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_every_preset_shows_its_link_budget_and_fleet(preset):
-    output = run(preset, "-n", "20")
-    for word in ("best", "median", "worst", "SNR", "upload time", "upload energy", "max_frequency_hz"):
-        assert word in output
+def test_every_preset_shows_what_python_describes(preset):
+    output = run(preset, "-n", "20", "--seed", "3")
+    cell = Cell.build(load_cell_config(preset), num_devices=20, seed=3)
+    description = describe_cell(cell, name=preset)
+    shown = [line.split() for line in output.splitlines()]
+    assert shown[0] == f"{preset}: {cell.config.description}".split()
+    for table in (description.budget_table, description.fleet_table):
+        assert table.title.split() in shown
+        assert [word for heading in table.headings for word in heading.split()] in shown
+        for row in table.rows:
+            assert " ".join(row).split() in shown
+    assert description.facts in output
 
 
-def test_json_carries_the_same_numbers():
-    data = json.loads(run("umi-3.5ghz", "-n", "20", "--seed", "3", "--json"))
-    assert data["model_bits"] == 113_162 * 32
-    assert [row["who"] for row in data["link_budget"]] == ["best", "median", "worst"]
-    assert data["config"]["channel"]["scenario"] == "umi"
-    assert json.loads(run("paper", "--json"))["model_bits"] == 1.0
+@pytest.mark.parametrize("preset", ["umi-3.5ghz", "paper"])
+def test_json_is_what_python_describes(preset):
+    cell = Cell.build(load_cell_config(preset), num_devices=20, seed=3)
+    words = ("-n", "20", "--seed", "3", "--json")
+    assert json.loads(run(preset, *words)) == describe_cell(cell, name=preset).as_json()
+    small = describe_cell(cell, name=preset, model_bits=64.0).as_json()
+    assert json.loads(run(preset, *words, "--model-bits", "64")) == small
+
+
+def test_a_picture_is_written_and_named(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "cell.png"
+    assert "Picture:" in run("umi-3.5ghz", "-n", "5", "--plot", str(picture))
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    json.loads(run("umi-3.5ghz", "-n", "5", "--json", "--plot", str(picture)))
 
 
 def test_settings_are_overridden_from_the_command_line():
@@ -60,27 +76,6 @@ def test_warnings_are_shown():
     )
 
 
-def test_settings_are_toml_values_or_words():
-    assert apply_overrides({}, ["a.b=1", "a.c=x", 'd="y"', "e={low=0, high=1}"]) == {
-        "a": {"b": 1, "c": "x"},
-        "d": "y",
-        "e": {"low": 0, "high": 1},
-    }
-    with pytest.raises(ConfigError, match='-s takes KEY=VALUE, got "num_blocks"'):
-        apply_overrides({}, ["num_blocks"])
-    with pytest.raises(ConfigError, match="both as a value and as a table"):
-        apply_overrides({}, ["a=1", "a.b=2"])
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [(3_621_184, "bit", "3.62 Mbit"), (0.0, "W", "0 W"), (float("inf"), "s", "never"), (0.9999, "s", "1 s"),
-     (2e-3, "s", "2 ms"), (1e-12, "W", "0.001 nW")],
-)  # fmt: skip
-def test_numbers_are_short(value, unit, text):
-    assert si(value, unit) == text
-
-
 def test_a_mistake_is_one_line_and_exit_code_two():
     done = subprocess.run(
         [sys.executable, "-m", "fedwave.cli.app", "cell", "umi-35ghz"],
@@ -90,7 +85,7 @@ def test_a_mistake_is_one_line_and_exit_code_two():
         env=ENVIRONMENT,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith('error: There is no cell preset "umi-35ghz". Did you mean "umi-3.5ghz"?')
+    assert done.stderr.startswith('error: there is no cell preset "umi-35ghz". Did you mean "umi-3.5ghz"?')
     assert done.stderr.count("\n") == 1
 
 

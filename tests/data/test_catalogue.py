@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from fedwave.data import DATASETS, load_dataset
+from fedwave.data import DATASETS, dataset_options, load_dataset
 from fedwave.data.download import DOWNLOADS
 from fedwave.errors import ConfigError, DataError, MissingExtraError
 
@@ -32,6 +32,12 @@ def test_the_digits_are_whole_and_keep_every_grey_level():
         ("digits", {"size": 3}, 'Unknown option "size" of dataset digits. It has none; remove it.'),
         (
             "digits",
+            {"num_classes": 3},
+            'Option "num_classes" belongs to dataset synthetic and arrays, got dataset digits. '
+            "Remove it, or choose another dataset.",
+        ),
+        (
+            "digits",
             {"split": "train"},
             'Dataset digits has no published split, got split="train". Use split="all".',
         ),
@@ -47,6 +53,22 @@ def test_the_digits_are_whole_and_keep_every_grey_level():
 def test_a_bad_request_is_answered_with_the_fix(name, options, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         load_dataset(name, **options)
+
+
+def test_the_options_of_a_dataset_are_the_keyword_arguments_of_its_loader():
+    assert {name: set(dataset_options(name)) for name in DATASETS} == {
+        "digits": set(),
+        "fashion-mnist": set(),
+        "cifar-10": set(),
+        "cifar-100": set(),
+        "tiny-imagenet": {"images_per_class"},
+        "synthetic": {"num_samples", "num_classes", "shape"},
+        "sinusoids": {"num_devices", "samples_per_device"},
+        "arrays": {"path", "num_classes"},
+        "image-folder": {"path", "image_size"},
+    }
+    with pytest.raises(ConfigError, match='Unknown dataset "digit". Did you mean "digits"?'):
+        dataset_options("digit")
 
 
 @pytest.mark.parametrize("name", DOWNLOADS)

@@ -103,6 +103,24 @@ def test_saved_arrays_are_read_with_their_class_names(tmp_path):
 def test_more_classes_than_labels_can_be_declared(tmp_path):
     np.savez(tmp_path / "mine.npz", inputs=np.ones((3, 2)), labels=[0, 1, 1])
     assert load_dataset("arrays", path=tmp_path / "mine.npz", num_classes=5).num_classes == 5
+    with pytest.raises(ConfigError, match="num_classes must be a whole number >= 1, got 0"):
+        load_dataset("arrays", path=tmp_path / "mine.npz", num_classes=0)
+
+
+def test_saved_targets_and_devices_are_read(tmp_path):
+    file = tmp_path / "mine.npz"
+    np.savez(file, inputs=np.ones((3, 2)), targets=[0.5, 1.5, -1.0], devices=["zoe", "ann", "zoe"])
+    dataset = load_dataset("arrays", path=file)
+    assert dataset.is_regression
+    assert dataset.targets.tolist() == [[0.5], [1.5], [-1.0]]
+    assert dataset.labels.tolist() == [0, 0, 0]
+    assert dataset.device_names == ("ann", "zoe")
+    assert dataset.device_of_sample.tolist() == [1, 0, 1]
+    np.savez(file, inputs=np.ones((3, 2)), labels=[1, 0, 1], targets=np.ones((3, 2)), other=[None])
+    both = load_dataset("arrays", path=file)
+    assert both.num_classes == both.num_outputs == 2
+    assert both.labels.tolist() == [1, 0, 1]
+    assert both.device_of_sample is None
 
 
 def write_npz_with_objects(file: Path) -> None:
@@ -119,16 +137,31 @@ def write_truncated(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-50])
 
 
+def write_bad_compression(file: Path) -> None:
+    np.savez_compressed(file, inputs=np.arange(3000.0).reshape(300, 10), labels=np.zeros(300, int))
+    damaged = bytearray(file.read_bytes())
+    damaged[60:400] = bytes(340)
+    file.write_bytes(damaged)
+
+
+def write_devices_as_objects(file: Path) -> None:
+    np.savez(file, inputs=np.ones((2, 1)), labels=[0, 1], devices=np.array(["a", None], dtype=object))
+
+
 @pytest.mark.parametrize(
     ("write", "message"),
     [
         (lambda file: None, "does not exist. Correct the option path."),
         (write_npz_with_objects, "Object arrays cannot be loaded when allow_pickle=False"),
-        (write_npy, "holds a single array. Save both with: np.savez(file, inputs=x, labels=y)"),
+        (write_npy, "holds a single array. Save plain arrays with: np.savez(file, inputs=x, labels=y)"),
         (write_truncated, "cannot be read as .npz"),
         (lambda file: file.write_bytes(b"garbage"), "cannot be read as .npz"),
         (lambda file: file.write_bytes(b""), "cannot be read as .npz"),
-        (lambda file: np.savez(file, x=[1]), "lacks inputs and labels, got: x."),
+        (lambda file: np.savez(file, x=[1]), "lacks inputs, got: x. Save plain arrays with: np.savez"),
+        (lambda file: np.savez(file, inputs=np.ones((2, 1))), "expected labels or targets, got neither"),
+        (lambda file: np.savez(file, inputs=1.0, labels=0), "inputs must be numbers of shape (samples, ...)"),
+        (write_bad_compression, "cannot be read as .npz"),
+        (write_devices_as_objects, "Object arrays cannot be loaded when allow_pickle=False"),
     ],
 )
 def test_a_file_that_is_not_what_it_should_be_is_refused(tmp_path, write, message):

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedwave.data import PARTITIONS, partition, split_heldout
+from fedwave.data import PARTITIONS, partition, partition_options, split_heldout
 from fedwave.errors import ConfigError, DataError
 from fedwave.rng import Stream, generator
 
 KINDS = sorted(PARTITIONS)
+TWENTY_SAMPLES = {"paper": {}, "dirichlet": {"samples_per_device": 20}, "iid": {"samples_per_device": 20}}
 
 
 def stream(seed: int = 0) -> np.random.Generator:
@@ -45,6 +46,11 @@ def test_every_sample_has_one_owner_and_every_device_its_support_and_query(
 ):
     labels = balanced_labels(3000, num_classes)
     before = labels.copy()
+    options = {
+        "paper": {"classes_per_device": min(2, num_classes)},
+        "dirichlet": {"concentration": concentration, "samples_per_device": 60},
+        "iid": {"samples_per_device": 60},
+    }
     devices = partition(
         labels,
         kind=kind,
@@ -53,9 +59,7 @@ def test_every_sample_has_one_owner_and_every_device_its_support_and_query(
         rng=stream(seed),
         shots=shots,
         min_query=min_query,
-        classes_per_device=min(2, num_classes),
-        concentration=concentration,
-        samples_per_device=60,
+        **options[kind],
     )
     assert np.array_equal(labels, before)
     assert len(devices) == num_devices
@@ -76,7 +80,7 @@ def test_every_sample_has_one_owner_and_every_device_its_support_and_query(
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_stream_deals_the_same_samples_and_another_does_not(kind):
     labels = balanced_labels()
-    first, again, other = (deal(kind, labels, seed=seed, samples_per_device=20) for seed in (0, 0, 1))
+    first, again, other = (deal(kind, labels, seed=seed, **TWENTY_SAMPLES[kind]) for seed in (0, 0, 1))
     assert all(
         np.array_equal(a.support, b.support) and np.array_equal(a.query, b.query)
         for a, b in zip(first, again, strict=True)
@@ -87,7 +91,7 @@ def test_the_same_stream_deals_the_same_samples_and_another_does_not(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_class_without_samples_goes_to_nobody(kind):
     labels = balanced_labels(num_classes=9)
-    devices = deal(kind, labels, num_classes=10, samples_per_device=20)
+    devices = deal(kind, labels, num_classes=10, **TWENTY_SAMPLES[kind])
     assert all(9 not in device.classes for device in devices)
 
 
@@ -152,6 +156,74 @@ def test_values_out_of_range_are_refused(options, message):
         deal(**{"kind": "paper", "labels": balanced_labels(), **options})
 
 
+def test_the_options_of_a_kind_are_those_that_its_function_names():
+    assert set(partition_options("paper")) == {
+        "classes_per_device",
+        "mean_samples_per_class",
+        "std_samples_per_class",
+        "max_samples_per_class",
+    }
+    assert set(partition_options("dirichlet")) == {"concentration", "samples_per_device"}
+    assert partition_options("iid") == ("samples_per_device",)
+    with pytest.raises(ConfigError, match='Unknown partition "idd". Did you mean "iid"?'):
+        partition_options("idd")
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "message"),
+    [
+        (
+            "paper",
+            "samples_per_device",
+            'Option "samples_per_device" belongs to partition dirichlet and iid, got partition paper. '
+            "Remove it, or choose another partition.",
+        ),
+        ("iid", "concentration", 'Option "concentration" belongs to partition dirichlet, got partition iid.'),
+        (
+            "dirichlet",
+            "concentratoin",
+            'Unknown option "concentratoin" of partition dirichlet. Did you mean ',
+        ),
+        ("iid", "supply", 'Unknown option "supply" of partition iid.'),
+    ],
+)
+def test_options_of_another_kind_are_refused(kind, option, message):
+    with pytest.raises(ConfigError, match=re.escape(message)) as caught:
+        deal(kind, balanced_labels(), **{option: 5})
+    assert "\n" not in str(caught.value)
+
+
+def first_class_only(supply, num_devices, *, rng, shots, num_each=3, **ignored):
+    assert not ignored
+    assert shots == 2
+    counts = np.zeros((num_devices, len(supply)), dtype=np.int64)
+    counts[:, 0] = num_each
+    return counts
+
+
+def all_alike(supply, num_devices, size=4, *, rng):
+    return np.full((num_devices, len(supply)), size)
+
+
+def no_options(supply, num_devices, rng):
+    return first_class_only(supply, num_devices, rng=rng, shots=2)
+
+
+def test_a_function_of_the_user_is_a_partition_with_its_own_options(monkeypatch):
+    monkeypatch.setitem(PARTITIONS, "first", first_class_only)
+    monkeypatch.setitem(PARTITIONS, "plain", no_options)
+    monkeypatch.setitem(PARTITIONS, "alike", all_alike)
+    assert partition_options("first") == ("num_each",)
+    assert [d.num_samples for d in deal("first", balanced_labels(), num_devices=2, shots=2)] == [3, 3]
+    (device,) = deal("first", balanced_labels(), num_devices=1, shots=2, num_each=5)
+    assert device.num_samples == 5
+    assert device.classes == (0,)
+    assert partition_options("plain") == ()
+    assert partition_options("alike") == ("size",)
+    with pytest.raises(ConfigError, match='Unknown option "weight" of partition plain. It has none; remove'):
+        deal("plain", balanced_labels(), weight=4)
+
+
 @pytest.mark.parametrize("kind", ["dirichlet", "iid"])
 def test_more_samples_than_there_are_is_refused_with_the_numbers(kind):
     message = (
@@ -168,6 +240,18 @@ def test_training_and_heldout_devices_make_up_all_devices(num_devices, fraction,
     assert np.all(np.diff(train) > 0)
     assert np.all(np.diff(heldout) > 0)
     assert len(train) >= 1
+
+
+def test_all_but_one_device_can_be_held_out():
+    train, heldout = split_heldout(3, heldout_fraction=0.99, rng=stream())
+    assert (len(train), len(heldout)) == (1, 2)
+
+
+def test_a_class_that_is_just_used_up_is_not_short(monkeypatch):
+    monkeypatch.setitem(PARTITIONS, "alike", all_alike)
+    labels = np.repeat([0, 1, 2], [12, 13, 11])
+    with pytest.raises(DataError, match=r"Class 2 has 11 samples .* ask for 12 \(1 of 3 classes are short\)"):
+        deal("alike", labels, num_devices=3, num_classes=3)
 
 
 def test_half_of_the_devices_are_held_out_by_default():

@@ -7,12 +7,14 @@ import torch
 from torch import Tensor
 
 from fedwave.errors import ConfigError
-from fedwave.learning import build_model, meta_gradient
-from fedwave.learning.losses import Batch, cross_entropy
+from fedwave.learning import Batch, build_model, meta_gradient
 from fedwave.learning.meta_gradient import METHODS
 from fedwave.learning.parameters import norm
+from fedwave.learning.tasks import Classification
+from tests.learning.stacks import SMALL
 
 ALPHA = 0.05
+cross_entropy = Classification().loss
 Params = dict[str, Tensor]
 
 
@@ -80,7 +82,7 @@ def test_exact_equals_central_differences_of_the_adapted_loss_in_float64(
 ) -> None:
     import numpy as np
 
-    model = build_model(kind, (2, 6, 5), 3, channels=(3, 4), hidden=(5,))
+    model = build_model(kind, (2, 6, 5), 3, **SMALL[kind])
     start = model.initial_parameters(np.random.default_rng(0))
     params = {name: value.double() for name, value in start.items()}
 
@@ -92,7 +94,7 @@ def test_exact_equals_central_differences_of_the_adapted_loss_in_float64(
         )
 
     def loss(own: Params, data: Batch) -> Tensor:
-        return cross_entropy(model.logits({k: v[None] for k, v in own.items()}, data.inputs), data).sum()
+        return cross_entropy(model.outputs({k: v[None] for k, v in own.items()}, data.inputs), data).sum()
 
     support, query = batch(2), batch(4)
     got = meta_gradient(loss, params, support, query, inner_lr=ALPHA)
@@ -131,7 +133,7 @@ def test_hessian_free_agrees_with_exact_on_a_smooth_model_in_float32_and_float64
 
         def loss(own: Params, batch: Batch) -> Tensor:
             return cross_entropy(
-                model.logits({k: v[None] for k, v in own.items()}, batch.inputs), batch
+                model.outputs({k: v[None] for k, v in own.items()}, batch.inputs), batch
             ).sum()
 
         exact = flat(meta_gradient(loss, params, data, data, inner_lr=0.5))
@@ -171,16 +173,18 @@ def test_a_stack_of_devices_gives_each_device_its_own_meta_gradient(
             torch.testing.assert_close(together[name][index], value, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["cnn", "mlp"])
-def test_hessian_free_is_close_to_exact_on_networks_with_kinks_for_nearly_every_device(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "options"), [("cnn", {"channels": (8, 16)}), ("mlp", {"hidden": (32,)})])
+def test_hessian_free_is_close_to_exact_on_networks_with_kinks_for_nearly_every_device(
+    kind: str, options: dict[str, tuple[int, ...]]
+) -> None:
     import numpy as np
 
-    model = build_model(kind, (1, 8, 8), 10, channels=(8, 16), hidden=(32,))
+    model = build_model(kind, (1, 8, 8), 10, **options)
     params = model.initial_parameters(np.random.default_rng(0))
     generator = torch.Generator().manual_seed(1)
 
     def loss(own: Params, batch: Batch) -> Tensor:
-        return cross_entropy(model.logits(own, batch.inputs), batch)
+        return cross_entropy(model.outputs(own, batch.inputs), batch)
 
     def batch(samples: int) -> Batch:
         return Batch(

@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedwave.allocation import allocate, pareto_front
-from fedwave.allocation.cell_file import example_cell, parse_cell
+from fedwave.allocation import allocate, example_problem, pareto_front, parse_problem
 from fedwave.errors import ProblemError
 from fedwave.plots.allocation import plot_allocation, plot_pareto, save
 
 
 def test_the_picture_shows_every_upload(tmp_path):
-    problem = parse_cell(example_cell())
+    problem = parse_problem(example_problem())
     found = allocate(problem)
     figure = plot_allocation(problem, found)
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
@@ -22,13 +21,13 @@ def test_the_picture_shows_every_upload(tmp_path):
 
 
 def test_an_empty_allocation_cannot_be_drawn():
-    problem = parse_cell(example_cell().replace("delay_weight = 0.5", "delay_weight = 500.0"))
+    problem = parse_problem(example_problem().replace("delay_weight = 0.5", "delay_weight = 500.0"))
     with pytest.raises(ProblemError, match="Nothing to draw: nobody uploads"):
         plot_allocation(problem, allocate(problem))
 
 
 def test_the_front_shows_every_point():
-    front = pareto_front(parse_cell(example_cell()), [0.1, 1.0, 10.0])
+    front = pareto_front(parse_problem(example_problem()), [0.1, 1.0, 10.0])
     figure = plot_pareto(front)
     points = figure.axes[0].collections[0].get_offsets()
     assert sorted(points[:, 0]) == pytest.approx(sorted(front.energy_j))

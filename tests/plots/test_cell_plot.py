@@ -7,7 +7,8 @@ import pytest
 
 from fedwave.errors import ConfigError
 from fedwave.plots.cell import plot_cell
-from fedwave.wireless.cell import Cell, ChannelDraw
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.link_budget import link_budget
 from fedwave.wireless.load import load_cell_config
 

@@ -1,16 +1,26 @@
-"""The contract of every preset, and what a draw depends on."""
+"""A cell against its numbers worked out by hand, and what each part of a draw depends on."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import tomllib
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+import tomli_w
+from numpy.testing import assert_allclose, assert_array_equal
 
+from fedwave.errors import ProblemError
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config
+from tests.wireless import by_hand
+
+PLACES = [name for name in CELL_PRESETS if not name.startswith("paper")]
+EXACT = {"rtol": 1e-12}  # the same numbers; only the order of rounding differs
 
 
 def build(preset="umi-3.5ghz", overrides=None, *, num_devices=30, seed=7) -> Cell:
@@ -21,129 +31,115 @@ def fleet_arrays(cell: Cell) -> list[np.ndarray]:
     return [getattr(cell.fleet, field.name) for field in dataclasses.fields(cell.fleet)]
 
 
+def save_gains(tmp_path, *shape: int) -> tuple[np.ndarray, dict]:
+    gains = np.random.default_rng(0).uniform(1e-12, 1e-9, shape)
+    np.save(tmp_path / "gains.npy", gains)
+    return gains, {"kind": "file", "path": str(tmp_path / "gains.npy")}
+
+
+# Worked out by hand ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_every_preset_draws_valid_shapes_and_values(preset):
-    cell = build(preset)
-    draw = cell.draw(4)
-    assert draw.channel_gain.shape in {(30,), (30, cell.num_blocks)}
-    assert draw.interference_w.shape == (cell.num_blocks,)
-    assert draw.channel_gain.dtype == draw.interference_w.dtype == np.float64
-    assert np.isfinite(draw.channel_gain).all()
-    assert (draw.channel_gain > 0).all()
-    assert (draw.channel_gain <= 1).all()
-    assert np.isfinite(draw.interference_w).all()
-    assert (draw.interference_w >= 0).all()
-    for array in fleet_arrays(cell):
-        assert array.shape == (30,)
-        assert np.isfinite(array).all()
-        assert (array > 0).all()
-    assert cell.noise_psd_w_per_hz > 0
-    assert cell.warnings == ()
-    if cell.large_scale is not None:
-        assert cell.position_m.shape == (30, 2)
-        assert cell.distance_m.shape == (30,)
+def test_every_presets_fleet_is_the_one_worked_out_by_hand(preset, seed):
+    cell = build(preset, seed=seed)
+    for name, expected in by_hand.fleet(preset, 30, seed).items():
+        assert_allclose(getattr(cell.fleet, name), expected, **EXACT)
+    assert cell.noise_w == pytest.approx(by_hand.noise_w(preset), rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_every_preset_is_a_function_of_seed_and_round(preset):
-    in_sequence = build(preset)
-    for round_index in range(3):
-        in_sequence.draw(round_index)
-    alone = build(preset)
-    for round_index in (3, 0):
-        first, second = in_sequence.draw(round_index), alone.draw(round_index)
-        assert_array_equal(first.channel_gain, second.channel_gain)
-        assert_array_equal(first.interference_w, second.interference_w)
-    for ours, theirs in zip(fleet_arrays(in_sequence), fleet_arrays(alone), strict=True):
-        assert_array_equal(ours, theirs)
-    assert not np.array_equal(build(preset, seed=8).draw(0).channel_gain, alone.draw(0).channel_gain)
+def test_every_presets_channel_is_the_one_worked_out_by_hand(preset, seed):
+    cell = build(preset, seed=seed)
+    for round_index in (0, 3):
+        drawn_round = 0 if by_hand.numbers(preset)["redraw"] == "static" else round_index
+        draw = cell.draw(round_index)
+        assert_allclose(draw.channel_gain, by_hand.gain(preset, drawn_round, 30, seed), **EXACT)
+        assert_allclose(draw.interference_w, by_hand.interference_w(preset, drawn_round, seed), **EXACT)
 
 
-@pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_rounds_differ_only_where_the_cell_is_redrawn(preset):
-    cell = build(preset)
-    same = np.array_equal(cell.draw(0).channel_gain, cell.draw(1).channel_gain)
-    assert same == (cell.config.redraw == "static")
+@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("preset", PLACES)
+def test_every_presets_places_are_those_worked_out_by_hand(preset, seed):
+    cell = build(preset, num_devices=200, seed=seed)
+    distance_m, angle_rad = by_hand.distances_m(preset, 200, seed), by_hand.angles_rad(200, seed)
+    assert_allclose(cell.distance_m, distance_m, **EXACT)
+    assert_allclose(cell.position_m[:, 0], distance_m * np.cos(angle_rad), rtol=1e-9)
+    assert_allclose(cell.position_m[:, 1], distance_m * np.sin(angle_rad), rtol=1e-9)
+    path_loss_db, shadowing_db = by_hand.losses_db(preset, 200, seed)
+    assert_allclose(cell.large_scale.path_loss_db, path_loss_db, **EXACT)
+    assert_allclose(cell.large_scale.shadowing_db, shadowing_db, **EXACT)
+    if cell.config.channel.kind == "3gpp":
+        assert_array_equal(cell.large_scale.is_line_of_sight, by_hand.in_sight(preset, 200, seed))
+        assert 0 < cell.large_scale.is_line_of_sight.sum() < 200
+    else:
+        assert cell.large_scale.is_line_of_sight is None
 
 
-@pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_one_device_and_one_block_are_enough(preset):
-    draw = build(preset, {"num_blocks": 1}, num_devices=1).draw(0)
-    assert draw.channel_gain.shape in {(1,), (1, 1)}
+def test_cells_without_geometry_have_no_places():
+    cell = build("paper")
+    assert cell.large_scale is cell.position_m is cell.distance_m is None
 
 
-@pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_every_preset_survives_a_round_trip_through_plain_data(preset):
-    config = load_cell_config(preset)
-    assert type(config).model_validate(config.model_dump(mode="json")) == config
+@pytest.mark.parametrize("preset", ["umi-3.5ghz", "fedl2021"])
+def test_rician_fading_is_a_steady_path_and_two_normal_components(preset):
+    fading = {"kind": "rician", "rician_k_db": 6.0, "per_block": True}
+    cell = build(preset, {"channel": {"fading": fading}, "redraw": "each-round"})
+    shape = (30, cell.num_blocks)
+    rng = by_hand.stream(7, by_hand.CHANNEL, 2)
+    in_phase, quadrature = rng.standard_normal(shape), rng.standard_normal(shape)
+    path_loss_db, shadowing_db = by_hand.losses_db(preset, 30, 7)
+    is_steady = by_hand.in_sight(preset, 30, 7) if preset == "umi-3.5ghz" else np.ones(30, dtype=bool)
+    for i in range(30):
+        k = 10**0.6 if is_steady[i] else 0.0
+        steady, spread = math.sqrt(k / (k + 1)), math.sqrt(1 / (2 * (k + 1)))
+        power = (steady + spread * in_phase[i]) ** 2 + (spread * quadrature[i]) ** 2
+        expected = 10 ** (-(path_loss_db[i] + shadowing_db[i]) / 10) * power
+        assert_allclose(cell.draw(2).channel_gain[i], expected, **EXACT)
 
 
-def test_blocks_and_losses_do_not_move_the_devices():
-    before = build()
-    after = build(overrides={"num_blocks": 7, "losses": {"dropout_probability": 0.5}})
-    for ours, theirs in zip(fleet_arrays(before), fleet_arrays(after), strict=True):
-        assert_array_equal(ours, theirs)
-    assert_array_equal(before.position_m, after.position_m)
-    assert_array_equal(before.large_scale.gain, after.large_scale.gain)
+def test_flat_fading_takes_one_draw_per_device():
+    cell = build(overrides={"channel": {"fading": {"kind": "rayleigh", "per_block": False}}})
+    power = by_hand.stream(7, by_hand.CHANNEL, 1).standard_exponential(30)
+    assert_allclose(cell.draw(1).channel_gain, power * cell.large_scale.gain, **EXACT)
 
 
-def test_losses_and_interference_do_not_change_the_fading():
-    before = build().draw(2)
-    after = build(overrides={"losses": {"outage_snr_db": 3.0}, "interference": {"kind": "none"}}).draw(2)
-    assert_array_equal(before.channel_gain, after.channel_gain)
+def test_without_fading_the_gain_is_the_large_scale_gain_with_its_antennas():
+    cell = build(overrides={"channel": {"fading": {"kind": "none"}, "antenna_gain_db": 6.0}})
+    path_loss_db, shadowing_db = by_hand.losses_db("umi-3.5ghz", 30, 7)
+    assert_allclose(cell.draw(0).channel_gain, 10 ** ((6.0 - path_loss_db - shadowing_db) / 10), **EXACT)
 
 
-def test_more_devices_leave_the_first_ones_where_they_were():
-    few, many = build(num_devices=10), build(num_devices=11)
-    assert_array_equal(few.fleet.max_frequency_hz, many.fleet.max_frequency_hz[:10])
+def test_high_devices_in_a_city_see_their_own_roofs():
+    """UMa at 20 m: h_E is 1 m with probability 1 / (1 + C), else 12, 15 or 18 m; it moves the breakpoint."""
+    cell = build(
+        "uma-2ghz", {"channel": {"device_height_m": 20.0, "line_of_sight": "always"}}, num_devices=300
+    )
+    rng = by_hand.stream(7, by_hand.FLEET, by_hand.ROOFS)
+    roof_m = 12.0 + 3.0 * rng.integers(0, 3, 300)
+    luck = rng.random(300)
+    num_moved = 0
+    for i, d in enumerate(by_hand.distances_m("uma-2ghz", 300, 7)):
+        lift = 0.7**1.5 * 1.25 * (d / 100) ** 3 * math.exp(-d / 150)
+        height_m = 1.0 if luck[i] < 1 / (1 + lift) else roof_m[i]
+        num_moved += height_m > 1
+        bend = 4 * (25 - height_m) * (20 - height_m) * 2e9 / 3e8
+        d3 = math.hypot(d, 5.0)
+        near = 28 + 22 * math.log10(d3) + 20 * math.log10(2)
+        far = 28 + 40 * math.log10(d3) + 20 * math.log10(2) - 9 * math.log10(bend**2 + 25)
+        assert cell.large_scale.path_loss_db[i] == pytest.approx(near if d <= bend else far, rel=1e-12)
+    assert 30 < num_moved < 300
 
 
-def test_fading_averages_out_to_the_large_scale_gain():
-    cell = build(overrides={"num_blocks": 4000}, num_devices=20)
-    ratio = cell.draw(0).channel_gain.mean(axis=1) / cell.large_scale.gain
-    assert np.abs(ratio - 1).max() < 0.07  # one standard error is 1 / sqrt(4000) = 0.016
-
-
-def test_without_fading_the_gain_is_the_large_scale_gain():
-    cell = build(overrides={"channel": {"fading": {"kind": "none"}}})
-    assert_array_equal(cell.draw(0).channel_gain, cell.large_scale.gain)
-
-
-def test_flat_fading_gives_one_gain_per_device():
-    cell = build(overrides={"channel": {"fading": {"kind": "rician", "per_block": False}}})
-    assert cell.draw(0).channel_gain.shape == (30,)
-
-
-def test_only_devices_in_sight_have_a_steady_path():
-    fading = {"kind": "rician", "rician_k_db": 20.0}
-    cell = build(overrides={"num_blocks": 400, "channel": {"fading": fading}}, num_devices=200)
-    power = cell.draw(0).channel_gain / cell.large_scale.gain[:, None]
-    in_sight = cell.large_scale.is_line_of_sight
-    assert power[in_sight].var() == pytest.approx(201 / 101**2, abs=0.005)  # (1 + 2K) / (1 + K)^2, K = 100
-    assert power[~in_sight].var() == pytest.approx(1.0, abs=0.05)
-
-
-def test_antenna_gain_raises_every_gain_alike():
-    plain, lifted = build(), build(overrides={"channel": {"antenna_gain_db": 10.0}})
-    assert np.allclose(lifted.large_scale.gain, 10 * plain.large_scale.gain)
-
-
-def test_line_of_sight_can_be_forced():
-    always = build(overrides={"channel": {"line_of_sight": "always"}})
-    never = build(overrides={"channel": {"line_of_sight": "never"}})
-    assert always.large_scale.is_line_of_sight.all()
-    assert not never.large_scale.is_line_of_sight.any()
-
-
-def test_high_devices_in_a_city_macro_cell_are_drawn():
-    cell = build("uma-2ghz", {"channel": {"device_height_m": 20.0}}, num_devices=200)
-    assert np.isfinite(cell.large_scale.path_loss_db).all()
-
-
-def test_drawn_arrays_cannot_be_changed_by_accident():
-    draw = build("paper").draw(0)
-    with pytest.raises(ValueError, match="read-only"):
-        draw.channel_gain[0] = 0.0
+def test_the_papers_numbers_stay_put():
+    """Published runs depend on these draws: a change here changes every figure."""
+    cell = build("paper", num_devices=3, seed=0)
+    draw = cell.draw(0)
+    assert cell.fleet.max_power_w.tolist() == [0.2007793516394134, 0.21398365084168303, 0.7080062687793914]
+    assert draw.channel_gain.tolist() == [0.9507848761128666, 0.47058348182420817, 0.6977261073201304]
+    assert draw.interference_w[:2].tolist() == [0.042128753440698934, 0.7652457211747143]
 
 
 def test_the_papers_cell_is_table_iii():
@@ -162,15 +158,6 @@ def test_the_papers_cell_is_table_iii():
         four_standard_errors = 4 * (high - low) / math.sqrt(12 * 5000)
         assert array.mean() == pytest.approx((low + high) / 2, abs=four_standard_errors)
     assert ((draw.interference_w >= 0) & (draw.interference_w <= 0.8)).all()
-
-
-def test_the_papers_numbers_stay_put():
-    """Published runs depend on these draws: a change here changes every figure."""
-    cell = build("paper", num_devices=3, seed=0)
-    draw = cell.draw(0)
-    assert cell.fleet.max_power_w.tolist() == [0.2007793516394134, 0.21398365084168303, 0.7080062687793914]
-    assert draw.channel_gain.tolist() == [0.9507848761128666, 0.47058348182420817, 0.6977261073201304]
-    assert draw.interference_w[:2].tolist() == [0.042128753440698934, 0.7652457211747143]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +182,250 @@ def test_a_street_cell_without_sight_has_the_usual_snr(distance_m, snr_db, tmp_p
     )
     snr = cell.fleet.max_power_w * cell.draw(0).channel_gain / cell.noise_w
     assert 10 * math.log10(snr[0]) == pytest.approx(snr_db, abs=0.05)
+
+
+# Rounds ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", CELL_PRESETS)
+def test_a_round_is_the_same_whichever_rounds_were_drawn_before(preset):
+    in_sequence = build(preset, {"redraw": "each-round"})
+    for round_index in range(3):
+        in_sequence.draw(round_index)
+    alone = build(preset, {"redraw": "each-round"})
+    for round_index in (3, 0):
+        first, second = in_sequence.draw(round_index), alone.draw(round_index)
+        assert_array_equal(first.channel_gain, second.channel_gain)
+        assert_array_equal(first.interference_w, second.interference_w)
+
+
+@pytest.mark.parametrize("preset", ["paper", "umi-3.5ghz", "fedl2021"])
+def test_a_static_cell_repeats_round_zero_and_a_redrawn_one_does_not(preset):
+    static, redrawn = build(preset, {"redraw": "static"}), build(preset, {"redraw": "each-round"})
+    assert_array_equal(static.draw(5).channel_gain, redrawn.draw(0).channel_gain)
+    assert_array_equal(static.draw(5).interference_w, redrawn.draw(0).interference_w)
+    assert static.draw(5) is static.draw(0)
+    assert (redrawn.draw(5).channel_gain != redrawn.draw(0).channel_gain).all()
+
+
+@pytest.mark.parametrize("redraw", ["static", "each-round"])
+def test_a_recording_keeps_its_rounds_whatever_the_cell_redraws(redraw, tmp_path):
+    gains, channel = save_gains(tmp_path, 4, 30, 20)
+    cell = build(overrides={"redraw": redraw, "channel": channel})
+    for round_index in (0, 3):
+        draw = cell.draw(round_index)
+        assert_array_equal(draw.channel_gain, gains[round_index])
+        drawn_round = 0 if redraw == "static" else round_index
+        expected_w = by_hand.interference_w("umi-3.5ghz", drawn_round, 7)
+        assert_allclose(draw.interference_w, expected_w, **EXACT)
+
+
+def test_a_recording_that_is_too_short_is_noticed_before_the_first_round(tmp_path):
+    _, channel = save_gains(tmp_path, 4, 30, 20)
+    cell = build(overrides={"channel": channel})
+    cell.check_rounds(4)
+    with pytest.raises(ProblemError, match=r"holds 4 rounds, but round 4 is asked for"):
+        cell.check_rounds(5)
+    build(overrides={"channel": {**channel, "beyond_last_round": "cycle"}}).check_rounds(5)
+    save_gains(tmp_path, 30, 20)  # one channel for all rounds
+    build(overrides={"channel": channel}).check_rounds(5)
+
+
+@dataclasses.dataclass
+class CountsRounds:
+    """A channel of one's own."""
+
+    has_own_rounds: bool
+    large_scale: None = None
+    warnings: tuple[str, ...] = ("mind the gap",)
+    asked: list[int] = dataclasses.field(default_factory=list)
+
+    def gain(self, round_index, *, rng):
+        self.asked.append(round_index)
+        return np.full(30, float(round_index)) + rng.random(30)
+
+
+def test_a_channel_of_ones_own_can_be_put_into_a_cell():
+    cell = dataclasses.replace(build("chen2020"), channel=CountsRounds(has_own_rounds=True))
+    luck = by_hand.stream(7, by_hand.CHANNEL, 0).random(30)
+    assert_array_equal(cell.draw(4).channel_gain, 4.0 + luck)
+    assert cell.warnings == ("mind the gap",)
+    assert cell.position_m is None
+
+
+def test_a_static_cell_asks_its_channel_for_round_zero_once():
+    channel = CountsRounds(has_own_rounds=False)
+    cell = dataclasses.replace(build("chen2020"), channel=channel)
+    cell.check_rounds(100)
+    assert channel.asked == []
+    for round_index in (4, 2):
+        cell.draw(round_index)
+    assert channel.asked == [0]
+
+
+def test_a_file_in_decibels_is_heard_in_linear_gains(tmp_path):
+    np.save(tmp_path / "gains.npy", np.full((30, 20), -90.0))
+    channel = {"kind": "file", "path": str(tmp_path / "gains.npy"), "in_db": True}
+    assert_allclose(build(overrides={"channel": channel}).draw(0).channel_gain, 1e-9, **EXACT)
+
+
+# What depends on what --------------------------------------------------------------------------------------
+
+
+def test_another_seed_is_another_cell():
+    ours, theirs = build(seed=7), build(seed=8)
+    assert (ours.position_m != theirs.position_m).all()
+    assert (ours.fleet.max_frequency_hz != theirs.fleet.max_frequency_hz).all()
+    assert (ours.large_scale.shadowing_db != theirs.large_scale.shadowing_db).all()
+    assert (ours.draw(0).channel_gain != theirs.draw(0).channel_gain).all()
+    assert (ours.draw(0).interference_w != theirs.draw(0).interference_w).all()
+
+
+def test_blocks_and_losses_do_not_move_the_devices():
+    before = build()
+    after = build(overrides={"num_blocks": 7, "losses": {"dropout_probability": 0.5}})
+    for ours, theirs in zip(fleet_arrays(before), fleet_arrays(after), strict=True):
+        assert_array_equal(ours, theirs)
+    assert_array_equal(before.position_m, after.position_m)
+    assert_array_equal(before.large_scale.gain, after.large_scale.gain)
+
+
+def test_losses_and_interference_do_not_change_the_fading():
+    before = build().draw(2)
+    after = build(overrides={"losses": {"outage_snr_db": 3.0}, "interference": {"kind": "none"}}).draw(2)
+    assert_array_equal(before.channel_gain, after.channel_gain)
+
+
+def test_the_channel_changes_neither_fleet_nor_interference():
+    before = build()
+    after = build(overrides={"channel": {"kind": "uniform", "low": 0.1, "high": 1.0}})
+    for ours, theirs in zip(fleet_arrays(before), fleet_arrays(after), strict=True):
+        assert_array_equal(ours, theirs)
+    assert_array_equal(before.draw(2).interference_w, after.draw(2).interference_w)
+
+
+def test_sight_shadowing_and_places_are_drawn_apart():
+    plain = build(num_devices=100).large_scale
+    clear = build(overrides={"channel": {"line_of_sight": "always"}}, num_devices=100).large_scale
+    assert clear.is_line_of_sight.all()
+    blocked = build(overrides={"channel": {"line_of_sight": "never"}}, num_devices=100).large_scale
+    assert not blocked.is_line_of_sight.any()
+    assert_array_equal(plain.position_m, clear.position_m)
+    assert_allclose(clear.shadowing_db / 4.0, blocked.shadowing_db / 7.82, **EXACT)
+    unshadowed = build(overrides={"channel": {"shadowing": False}}, num_devices=100).large_scale
+    assert not unshadowed.shadowing_db.any()
+    assert_array_equal(plain.path_loss_db, unshadowed.path_loss_db)
+    moved = build(overrides={"channel": {"placement": {"radius_m": 100}}}, num_devices=100).large_scale
+    assert_array_equal(moved.shadowing_db[moved.is_line_of_sight], clear.shadowing_db[moved.is_line_of_sight])
+
+
+def test_no_two_things_are_drawn_from_one_stream():
+    """Uniform numbers behind fleet, places, sight, fading and interference: no two of them alike."""
+    wide = {"low": 1.0, "high": 2.0}
+    cell = build(
+        "paper",
+        {
+            "num_blocks": 400,
+            "channel": {"low": 1.0, "high": 2.0},
+            "interference": {"kind": "drawn", "power_w": wide},
+            "fleet": dict.fromkeys(by_hand.COLUMNS, wide),
+        },
+        num_devices=400,
+    )
+    ring = {"kind": "uniform-distance", "min_distance_m": 1.0, "max_distance_m": 2.0}
+    places = build("chen2020", {"channel": {"placement": ring, "shadowing_std_db": 1.0}}, num_devices=400)
+    draws = [cell.draw(k) for k in (0, 1)]
+    redrawn = dataclasses.replace(cell, config=cell.config.model_copy(update={"redraw": "each-round"})).draw(
+        1
+    )
+    series = [
+        *fleet_arrays(cell),
+        draws[0].channel_gain,
+        draws[0].interference_w,
+        redrawn.channel_gain,
+        redrawn.interference_w,
+        places.distance_m,
+        places.large_scale.shadowing_db,
+    ]
+    correlation = np.corrcoef(series)
+    assert np.abs(correlation - np.eye(len(series))).max() < 0.2  # four standard errors: 4 / sqrt(400)
+
+
+def test_more_devices_leave_the_first_ones_as_they_were():
+    few, many = build(num_devices=10), build(num_devices=11)
+    for ours, theirs in zip(fleet_arrays(few), fleet_arrays(many), strict=True):
+        assert_array_equal(ours, theirs[:10])
+
+
+# The contract ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", CELL_PRESETS)
+def test_every_preset_is_sound_and_draws_read_only_arrays(preset):
+    cell = build(preset)
+    assert cell.warnings == ()
+    assert cell.num_devices == 30
+    draw = cell.draw(4)
+    assert (draw.channel_gain > 0).all()
+    assert (draw.channel_gain <= 1).all()
+    assert (draw.interference_w >= 0).all()
+    for array in (draw.channel_gain, draw.interference_w):
+        assert array.dtype == np.float64
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+
+
+@pytest.mark.parametrize("preset", CELL_PRESETS)
+def test_one_device_and_one_block_are_enough(preset):
+    cell = build(preset, {"num_blocks": 1}, num_devices=1)
+    draw = cell.draw(0)
+    assert draw.channel_gain.shape in {(1,), (1, 1)}
+    assert draw.interference_w.shape == (1,)
+
+
+def test_a_cell_hands_its_losses_on_in_linear_units():
+    assert build().upload_risks == UploadRisks()
+    losses = {
+        "outage_snr_db": 20.0,
+        "packet_error_waterfall": 1.08,
+        "dropout_probability": 0.25,
+        "deadline_s": 7.0,
+    }
+    risks = build(overrides={"losses": losses}).upload_risks
+    assert risks.outage_snr == pytest.approx(100.0)
+    assert (risks.packet_error_waterfall, risks.dropout_probability, risks.deadline_s) == (1.08, 0.25, 7.0)
+
+
+EVERYWHERE = [
+    {},
+    {"channel": {"kind": "file", "path": "gains.npy"}},
+    {"interference": {"kind": "listed", "power_w": [0.1, 0.2]}},
+]
+WITH_PLACES = [
+    {"channel": {"fading": {"kind": "none"}}},
+    {"channel": {"fading": {"kind": "rician"}}},
+    {"channel": {"fading": {"kind": "rician", "rician_k_db": 3.0, "per_block": False}}},
+    {"channel": {"placement": {"kind": "file", "path": "positions.csv"}}},
+]
+
+
+@pytest.mark.parametrize(
+    ("preset", "overrides"),
+    [*((name, some) for name in CELL_PRESETS for some in EVERYWHERE)]
+    + [(name, some) for name in PLACES for some in WITH_PLACES],
+)
+def test_resolved_settings_read_back_equal(preset, overrides):
+    config = load_cell_config(preset, overrides)
+    plain = config.model_dump(mode="json", exclude_none=True)
+    assert CellConfig.model_validate(plain) == config
+    assert CellConfig.model_validate(tomllib.loads(tomli_w.dumps(plain))) == config
+    assert CellConfig.model_validate(json.loads(json.dumps(config.model_dump(mode="json")))) == config
+
+
+def test_fading_averages_out_to_the_large_scale_gain():
+    cell = build(overrides={"num_blocks": 4000}, num_devices=20)
+    ratio = cell.draw(0).channel_gain.mean(axis=1) / cell.large_scale.gain
+    assert np.abs(ratio - 1).max() < 0.07  # one standard error is 1 / sqrt(4000) = 0.016
 
 
 def test_a_hundred_thousand_devices_are_drawn_in_bounded_memory():

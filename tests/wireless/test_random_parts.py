@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fedwave.wireless.config import (
+from fedwave.errors import ProblemError
+from fedwave.wireless.distribution import Uniform
+from fedwave.wireless.fading import rayleigh_power, rician_power
+from fedwave.wireless.fleet_draw import FleetConfig, draw_fleet
+from fedwave.wireless.geometry import ground_distance_m, place_by_distance, place_in_disc
+from fedwave.wireless.interference import (
     DrawnInterference,
     EvenInterference,
-    FleetConfig,
     ListedInterference,
     NoInterference,
     NoiseRise,
 )
-from fedwave.wireless.distribution import Uniform
-from fedwave.wireless.fading import rayleigh_power, rician_power
-from fedwave.wireless.fleet import draw_fleet
-from fedwave.wireless.geometry import ground_distance_m, place_by_distance, place_in_disc
-from fedwave.wireless.interference import draw_interference_w
 from fedwave.wireless.shadowing import draw_shadowing_db
 
 
@@ -80,7 +79,7 @@ def test_blocks_and_devices_fade_independently():
 
 def test_each_kind_of_interference_gives_its_powers():
     def draw(config):
-        return draw_interference_w(config, num_blocks=6, noise_w=2.0, rng=np.random.default_rng(0))
+        return config.draw_w(num_blocks=6, noise_w=2.0, rng=np.random.default_rng(0))
 
     assert_allclose(draw(NoInterference()), 0.0)
     assert_allclose(draw(DrawnInterference(power_w=0.3)), 0.3)
@@ -90,6 +89,31 @@ def test_each_kind_of_interference_gives_its_powers():
     assert_allclose(draw(ListedInterference(power_w=(1, 2, 3, 4, 5, 6))), [1, 2, 3, 4, 5, 6])
     drawn = draw(DrawnInterference(power_w=Uniform(low=0, high=0.8)))
     assert ((drawn >= 0) & (drawn < 0.8)).all()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (DrawnInterference(power_w=Uniform(low=0.0, high=1.0)), None),
+        (DrawnInterference(power_w=-1e-15), r"power_w must be >= 0, got -1e-15"),
+        (DrawnInterference(power_w=Uniform(low=-1.0, high=1.0)), r"power_w must be >= 0, got -1\."),
+        (NoiseRise(rise_db=Uniform(low=0.0, high=1000.0)), None),
+        (NoiseRise(rise_db=Uniform(low=-0.1, high=3.0)), r"rise_db must lie in 0 to 1000, got -0\.1 to 3\."),
+        (NoiseRise(rise_db=1000.1), r"rise_db must lie in 0 to 1000, got 1000\.1 to 1000\.1"),
+        (ListedInterference(power_w=(0.1, 0.2)), None),
+        (ListedInterference(power_w=(0.1,)), r"lists 1 blocks, but num_blocks is 2"),
+        (EvenInterference(low_w=1.0, high_w=0.0), None),
+        (NoInterference(), None),
+    ],
+)
+def test_interference_is_a_power_for_every_block(config, message):
+    if message is None:
+        config.check(num_blocks=2)
+        rng = np.random.default_rng(0)
+        assert (config.draw_w(num_blocks=2, noise_w=1.0, rng=rng) >= 0.0).all()
+    else:
+        with pytest.raises(ProblemError, match=message):
+            config.check(num_blocks=2)
 
 
 def test_a_fleet_follows_its_distributions():

@@ -12,22 +12,37 @@ array([ 1,  0, -1])
 
 from __future__ import annotations
 
+from fedwave.allocation.comparison import TimedAllocation, compare_methods
+from fedwave.allocation.constraints import violations
+from fedwave.allocation.description import ObjectiveTerm, describe, describe_front, objective_terms
+from fedwave.allocation.methods import METHODS, Method, allocate, method_options
 from fedwave.allocation.pareto import ParetoFront, pareto_front
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Account, Allocation, Status, account, total_cost, violations
-from fedwave.allocation.solve import FIGURE_4, METHODS, allocate
+from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
+from fedwave.allocation.solution import Account, Allocation, Status, account, build_allocation, total_cost
 
 __all__ = [
-    "FIGURE_4",
     "METHODS",
     "Account",
     "Allocation",
     "AllocationProblem",
+    "Method",
+    "ObjectiveTerm",
     "ParetoFront",
     "Status",
+    "TimedAllocation",
     "account",
     "allocate",
+    "build_allocation",
+    "compare_methods",
+    "describe",
+    "describe_front",
+    "example_problem",
+    "load_problem",
+    "method_options",
+    "objective_terms",
     "pareto_front",
+    "parse_problem",
     "total_cost",
     "violations",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from fedwave.allocation.candidates import PairTable
+from fedwave.allocation.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
 
 _SMALL = 4_000  # pairs; up to here looking for the best costs more than matching all

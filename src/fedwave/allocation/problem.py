@@ -117,9 +117,11 @@ class AllocationProblem:
     def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
         value = getattr(self, name)
         try:
+            if isinstance(value, bool | np.bool_ | str):  # float() would convert them
+                raise TypeError
             number = float(value)
         except (TypeError, ValueError):
-            raise ProblemError(f"{name} must be one number, got {value!r}.") from None
+            raise ProblemError(f"{name} must be one number, got {_shorten(value)}.") from None
         bound = "> 0" if must_be_positive else ">= 0"
         if not math.isfinite(number):
             raise ProblemError(f"{name} must be a finite number {bound}, got {number}.")
@@ -179,7 +181,10 @@ class AllocationProblem:
 
 def _as_floats(value: Any, name: str) -> FloatArray:
     try:
-        return np.asarray(value, dtype=np.float64)
+        array = np.asarray(value)
+        if array.dtype.kind in "bSU":  # numpy would convert truth values and words
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise ProblemError(f"{name} must hold numbers only, got {_shorten(value)}.") from None
 

@@ -9,11 +9,11 @@ from enum import Enum
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import (
     compute_delay_s,
     compute_energy_j,
-    uplink_rate_bps,
     upload_delay_s,
     upload_energy_j,
 )
@@ -60,6 +60,13 @@ class Allocation:
         return int(np.count_nonzero(self.block_of_device >= 0))
 
     @property
+    def device_of_block(self) -> dict[int, int]:
+        """Return the device on each block in use, in the order of the blocks."""
+        device = self.selected
+        block = self.block_of_device[device]
+        return {int(block[k]): int(device[k]) for k in np.argsort(block)}
+
+    @property
     def delay_s(self) -> float:
         """Return the round's wall-clock time T, Eq. (31)."""
         return self.compute_delay_s + self.upload_delay_s
@@ -85,9 +92,30 @@ class Account:
 
 def account(problem: AllocationProblem, allocation: Allocation) -> Account:
     """Return each device's energies and delays, Eq. (23)-(29), from the decisions alone."""
+    found = misfits(problem, allocation)
+    if found:
+        raise ProblemError(
+            f"The allocation is of another problem: {found[0]}. Give the problem that it solves."
+        )
     return _account(
         problem, allocation.block_of_device, allocation.transmit_power_w, allocation.cpu_frequency_hz
     )
+
+
+def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
+    """Return why the decisions cannot be of this problem: their shapes, type or blocks; empty if none."""
+    found = []
+    for name in ("block_of_device", "transmit_power_w", "cpu_frequency_hz"):
+        shape = np.shape(getattr(allocation, name))
+        if shape != (problem.num_devices,):
+            found.append(f"{name} has the shape {shape}, but there are {problem.num_devices} devices")
+    block = np.asarray(allocation.block_of_device)
+    if not np.issubdtype(block.dtype, np.integer):
+        found.append(f"block_of_device must hold whole numbers, got {block.dtype}")
+    elif block.shape == (problem.num_devices,):
+        for device in np.flatnonzero((block < -1) | (block >= problem.num_blocks)):
+            found.append(f"device {device} has block {block[device]}, outside -1..{problem.num_blocks - 1}")
+    return tuple(found)
 
 
 def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
@@ -96,31 +124,12 @@ def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     contribution = float(problem.contribution[entry.is_selected].sum())
     energy = float(entry.compute_energy_j.sum() + entry.upload_energy_j.sum())
     delay = _maximum(entry.compute_delay_s) + _maximum(entry.upload_delay_s)
-    return contribution - _weighted(problem.energy_weight, energy) - _weighted(problem.delay_weight, delay)
+    return contribution - weighted(problem.energy_weight, energy) - weighted(problem.delay_weight, delay)
 
 
-def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
-    """Return one line for each constraint of (P) or hard limit that the allocation breaks; empty if none."""
-    entry = account(problem, allocation)
-    block, power = allocation.block_of_device, allocation.transmit_power_w
-    used = block[entry.is_selected]
-    found = []
-    if np.any(block < -1) or np.any(block >= problem.num_blocks):
-        found.append(f"block_of_device must lie in -1..{problem.num_blocks - 1}")
-    if np.unique(used).size < used.size:
-        found.append("a block carries more than one device, Eq. (27)")
-    for device in np.flatnonzero((power < 0) | (power > problem.max_power_w)):
-        found.append(f"device {device} transmits at {power[device]:g} W, outside 0..max_power_w")
-    frequency = allocation.cpu_frequency_hz
-    for device in np.flatnonzero((frequency < 0) | (frequency > problem.max_frequency_hz)):
-        found.append(f"device {device} computes at {frequency[device]:g} Hz, outside 0..max_frequency_hz")
-    if problem.max_delay_s is not None:
-        for device in np.flatnonzero(entry.upload_delay_s > problem.max_delay_s):
-            found.append(f"device {device} uploads in {entry.upload_delay_s[device]:g} s, past max_delay_s")
-    if problem.max_energy_j is not None:
-        for device in np.flatnonzero(entry.upload_energy_j > problem.max_energy_j):
-            found.append(f"device {device} spends {entry.upload_energy_j[device]:g} J, above max_energy_j")
-    return tuple(found)
+def weighted(weight: float, value: float) -> float:
+    """Return weight times value; a weight of 0 ignores even an endless delay."""
+    return weight * value if weight else 0.0
 
 
 def build_allocation(
@@ -151,8 +160,8 @@ def build_allocation(
     upload_energy, upload_delay = float(entry.upload_energy_j.sum()), _maximum(entry.upload_delay_s)
     contribution = float(problem.contribution[device].sum())
     energy_weight, delay_weight = problem.energy_weight, problem.delay_weight
-    compute_cost = _weighted(energy_weight, compute_energy) + _weighted(delay_weight, compute_delay)
-    upload_cost = _weighted(energy_weight, upload_energy) + _weighted(delay_weight, upload_delay)
+    compute_cost = weighted(energy_weight, compute_energy) + weighted(delay_weight, compute_delay)
+    upload_cost = weighted(energy_weight, upload_energy) + weighted(delay_weight, upload_delay)
     objective = contribution - upload_cost - compute_cost
     upper_bound = objective if compute_cost == math.inf else upload_upper_bound - compute_cost
     return Allocation(
@@ -181,13 +190,7 @@ def _account(
     block = block_of_device[device]
     upload_delay = np.zeros(problem.num_devices)
     upload_energy = np.zeros(problem.num_devices)
-    rate = uplink_rate_bps(
-        power_w[device],
-        problem.gain_of(device, block),
-        interference_w=problem.interference_w[block],
-        bandwidth_hz=problem.bandwidth_hz,
-        noise_psd_w_per_hz=problem.noise_psd_w_per_hz,
-    )
+    rate = problem.rate_bps_of(device, block, power_w[device])
     upload_delay[device] = upload_delay_s(rate, model_bits=problem.model_bits)
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
     upload_energy[sends] = upload_energy_j(power_w[sends], upload_delay[sends])
@@ -204,7 +207,3 @@ def _account(
 
 def _maximum(values: FloatArray) -> float:
     return float(values.max()) if values.size else 0.0
-
-
-def _weighted(weight: float, value: float) -> float:
-    return weight * value if weight else 0.0  # a weight of 0 ignores even an endless delay

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation.assignment import Matching
-from fedwave.allocation.candidates import PairTable
 from fedwave.allocation.cpu_frequency import CpuPlan
 from fedwave.allocation.limits import meet_limits_exactly, snr_cap, watts_per_snr, why_no_upload
+from fedwave.allocation.pairs import PairTable
 from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status, build_allocation

@@ -1,14 +1,13 @@
-"""``fedwave allocate``: one round's allocation of a cell, as a table, JSON or a picture."""
+"""``fedwave allocate``: one round's allocation of a problem file, as a table, JSON or a picture."""
 
 from __future__ import annotations
 
 import json
 import math
-import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -19,117 +18,106 @@ from fedwave.allocation import (
     Allocation,
     AllocationProblem,
     ParetoFront,
+    TimedAllocation,
     account,
-    allocate,
+    compare_methods,
+    describe,
+    describe_front,
+    example_problem,
+    load_problem,
+    objective_terms,
     pareto_front,
 )
-from fedwave.allocation.cell_file import example_cell, load_cell
+from fedwave.allocation.problem_file import radio_cell_error
 from fedwave.errors import ProblemError, did_you_mean
-from fedwave.rng import Stream, generator
+from fedwave.wireless.load import CELL_PRESETS
 
 _MAX_ROWS = 60  # of the assignment table; --json has them all
 
 
 def allocate_command(
-    cell: Path = typer.Argument(
+    problem_file: Path = typer.Argument(
         None,
-        metavar="[CELL.toml]",
-        help="The cell: radio, blocks, weights, limits and devices. See --example.",
+        metavar="PROBLEM.toml",
+        help="The problem file: radio, blocks, weights, limits and devices. See --example.",
     ),
-    method: str = typer.Option("optimal", "--method", "-m", help=f"One of: {', '.join(METHODS)}."),
+    method: str = typer.Option(
+        None,
+        "--method",
+        "-m",
+        help=f"One of: {', '.join(METHODS)}. Default: optimal. With --compare, the one that --plot draws.",
+    ),
     devices: Path = typer.Option(
-        None, help="CSV, one row per device, header named as in [devices]; replaces values of the cell."
+        None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."
     ),
     compare: bool = typer.Option(False, "--compare", help="All methods side by side."),
     pareto: bool = typer.Option(
         False, "--pareto", help="Sweep energy_weight / delay_weight and list the optimum of each."
     ),
-    gap: float = typer.Option(1e-6, help="Relative gap to prove, for the method optimal."),
+    gap: float = typer.Option(None, help="Relative gap to prove, for the method optimal. Default: 1e-6."),
     seed: int = typer.Option(0, min=0, help="Seed of the methods that draw at random."),
     plot: Path = typer.Option(
         None, help="Write a picture (.png, .pdf or .svg) of the assignment, or of the front with --pareto."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of tables."),
-    example: bool = typer.Option(False, "--example", help="Print a commented example cell and exit."),
+    example: bool = typer.Option(False, "--example", help="Print a commented problem file and exit."),
 ) -> None:
     """Choose who uploads, on which block, at what power and CPU frequency, for one round.
 
     The method *optimal* proves its answer; *ives* is Alg. 2 of the paper; *greedy*, *random*, *chen2020*
     and *fedl* are baselines.
 
-    Try: `fedwave allocate --example > cell.toml`, then `fedwave allocate cell.toml --compare`.
+    Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
     """
     if example:
-        typer.echo(example_cell(), nl=False)
+        typer.echo(example_problem(), nl=False)
         return
-    if cell is None:
-        raise ProblemError("No cell given. Write one with: fedwave allocate --example > cell.toml")
-    if method not in METHODS:
-        raise ProblemError(f'--method is not known, got "{method}". {did_you_mean(method, METHODS)}')
-    if compare and pareto:
-        raise ProblemError("Give --compare or --pareto, not both.")
-    problem = load_cell(cell, devices_csv=devices)
+    _check_words(problem_file, method, compare=compare, pareto=pareto, gap=gap)
+    problem = load_problem(problem_file, devices_csv=devices)
     console = Console(highlight=False)
+    own_gap = {} if gap is None else {"relative_gap": gap}
     if pareto:
-        _run_pareto(console, problem, gap, as_json, plot)
+        _run_pareto(console, problem, own_gap, as_json, plot)
         return
-    names = list(METHODS) if compare else [method]
-    found, times = _solve(problem, names, gap, seed)
-    chosen = found[method if method in found else names[0]]
+    chosen = method or "optimal"
+    found = compare_methods(
+        problem,
+        None if compare else [chosen],
+        seed=seed,
+        options={"optimal": own_gap} if own_gap else None,
+    )
+    allocation = found[chosen].allocation
     if as_json:
-        document = (
-            {name: describe(problem, one) for name, one in found.items()}
-            if compare
-            else describe(problem, chosen)
-        )
-        typer.echo(json.dumps(document, indent=2))
+        every = {name: describe(problem, one.allocation) for name, one in found.items()}
+        typer.echo(json.dumps(every if compare else every[chosen], indent=2, allow_nan=False))
+    elif compare:
+        _print_comparison(console, found)
     else:
-        if compare:
-            _print_comparison(console, found, times)
-        else:
-            _print_assignment(console, problem, chosen)
-            _print_objective(console, problem, chosen, times[method])
+        _print_assignment(console, problem, allocation)
+        _print_objective(console, problem, found[chosen])
     if plot is not None:
         from fedwave.plots.allocation import plot_allocation, save
 
-        save(plot_allocation(problem, chosen), plot)
+        save(plot_allocation(problem, allocation), plot)
         _say_picture(console, plot, as_json)
 
 
-def describe(problem: AllocationProblem, found: Allocation) -> dict[str, Any]:
-    """Return an allocation as plain JSON values; infinite numbers become null."""
-    entry = account(problem, found)
-    return {
-        "method": found.method,
-        "status": found.status.value,
-        "reason": found.reason,
-        "objective": _finite(found.objective),
-        "upper_bound": _finite(found.upper_bound),
-        "gap": _finite(found.gap),
-        "contribution": found.contribution,
-        "energy_j": _finite(found.energy_j),
-        "compute_delay_s": _finite(found.compute_delay_s),
-        "upload_delay_s": _finite(found.upload_delay_s),
-        "iterations": found.iterations,
-        "block_of_device": found.block_of_device.tolist(),
-        "transmit_power_w": found.transmit_power_w.tolist(),
-        "cpu_frequency_hz": found.cpu_frequency_hz.tolist(),
-        "device_upload_energy_j": entry.upload_energy_j.tolist(),
-        "device_compute_energy_j": entry.compute_energy_j.tolist(),
-        "trace": found.trace.tolist(),
-    }
-
-
-def _solve(
-    problem: AllocationProblem, names: list[str], gap: float, seed: int
-) -> tuple[dict[str, Allocation], dict[str, float]]:
-    found, times = {}, {}
-    for name in names:
-        options: dict[str, Any] = {"relative_gap": gap} if name == "optimal" else {}
-        start = time.perf_counter()
-        found[name] = allocate(problem, name, rng=generator(seed, Stream.ALLOCATION), **options)
-        times[name] = time.perf_counter() - start
-    return found, times
+def _check_words(
+    problem_file: Path | None, method: str | None, *, compare: bool, pareto: bool, gap: float | None
+) -> None:
+    """Refuse words that name no problem file or method, or that would have no effect."""
+    if problem_file is None:
+        raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")
+    if str(problem_file) in CELL_PRESETS and not problem_file.exists():
+        raise radio_cell_error(str(problem_file))
+    if method is not None and method not in METHODS:
+        raise ProblemError(f'--method is not known, got "{method}". {did_you_mean(method, METHODS)}')
+    if compare and pareto:
+        raise ProblemError("Give --compare or --pareto, not both.")
+    if pareto and method not in (None, "optimal"):
+        raise ProblemError(f"--pareto lists optima, got --method {method}. Leave one of them out.")
+    if gap is not None and not (compare or method in (None, "optimal")):
+        raise ProblemError(f"--gap is for the method optimal, got --method {method}. Leave one of them out.")
 
 
 def _print_assignment(console: Console, problem: AllocationProblem, found: Allocation) -> None:
@@ -141,8 +129,8 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
     for heading in ("block", "device", "contribution", "power [W]", "of max", "delay [s]", "energy [J]"):
         table.add_column(escape(heading), justify="right")
     entry = account(problem, found)
-    device_of_block = {int(found.block_of_device[i]): int(i) for i in found.selected}
-    blocks = sorted(device_of_block) if problem.num_blocks > _MAX_ROWS else range(problem.num_blocks)
+    device_of_block = found.device_of_block
+    blocks = device_of_block if problem.num_blocks > _MAX_ROWS else range(problem.num_blocks)
     for block in list(blocks)[:_MAX_ROWS]:
         i = device_of_block.get(block)
         if i is None:
@@ -162,27 +150,16 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
         console.print(f"... and {len(device_of_block) - _MAX_ROWS} more blocks; --json lists them all.")
 
 
-def _print_objective(console: Console, problem: AllocationProblem, found: Allocation, seconds: float) -> None:
-    entry = account(problem, found)
-    eta_1, eta_2 = problem.energy_weight, problem.delay_weight
-    compute_j, upload_j = float(entry.compute_energy_j.sum()), float(entry.upload_energy_j.sum())
+def _print_objective(console: Console, problem: AllocationProblem, timed: TimedAllocation) -> None:
+    found = timed.allocation
     table = Table(title="Objective of (P): contribution - energy - delay", title_justify="left")
     for heading in ("term", "value", "weight", "worth"):
         table.add_column(heading, justify="left" if heading == "term" else "right")
-    rows = (
-        ("contribution of the selected", f"{found.contribution:.5g}", "", found.contribution),
-        (
-            f"energy, computing ({problem.num_devices} devices)",
-            f"{compute_j:.4g} J",
-            eta_1,
-            -eta_1 * compute_j,
-        ),
-        (f"energy, upload ({found.num_selected} devices)", f"{upload_j:.4g} J", eta_1, -eta_1 * upload_j),
-        ("delay, computing", f"{found.compute_delay_s:.4g} s", eta_2, _worth(eta_2, found.compute_delay_s)),
-        ("delay, upload", f"{found.upload_delay_s:.4g} s", eta_2, _worth(eta_2, found.upload_delay_s)),
-    )
-    for term, value, weight, worth in rows:
-        table.add_row(term, value, f"{weight:.4g}" if weight != "" else "", f"{worth:+.5g}")
+    for term in objective_terms(problem, found):
+        value, weight = f"{term.value:.5g}", ""
+        if term.unit:
+            value, weight = f"{term.value:.4g} {term.unit}", f"{term.weight:.4g}"
+        table.add_row(term.name, value, weight, f"{term.worth:+.5g}")
     table.add_section()
     table.add_row("objective", "", "", f"{found.objective:+.7g}", style="bold")
     console.print(table)
@@ -190,20 +167,21 @@ def _print_objective(console: Console, problem: AllocationProblem, found: Alloca
     if found.upper_bound < math.inf:
         console.print(
             f"Proven: no allocation is better than {found.upper_bound:.7g} (gap {found.gap:.1e}), "
-            f"{found.iterations} matchings, {1e3 * seconds:.1f} ms"
+            f"{found.iterations} matchings, {1e3 * timed.seconds:.1f} ms"
         )
     else:
-        console.print(f"Nothing is proven by this method; {1e3 * seconds:.1f} ms")
+        console.print(f"Nothing is proven by this method; {1e3 * timed.seconds:.1f} ms")
 
 
-def _print_comparison(console: Console, found: dict[str, Allocation], times: dict[str, float]) -> None:
-    table = Table(title="All methods on this cell", title_justify="left", box=None, padding=(0, 1, 0, 0))
+def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) -> None:
+    table = Table(title="All methods on this problem", title_justify="left", box=None, padding=(0, 1, 0, 0))
     headings = ("objective", "contrib.", "energy J", "compute s", "upload s", "uploads", "ms", "status")
     for heading in ("method", *headings):
         is_text = heading in ("method", "status")
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
-    best = max(one.objective for one in found.values())
-    for name, one in found.items():
+    best = max(timed.allocation.objective for timed in found.values())
+    for name, timed in found.items():
+        one = timed.allocation
         table.add_row(
             name,
             f"{one.objective:.5g}",
@@ -212,25 +190,24 @@ def _print_comparison(console: Console, found: dict[str, Allocation], times: dic
             f"{one.compute_delay_s:.4g}",
             f"{one.upload_delay_s:.4g}",
             str(one.num_selected),
-            f"{1e3 * times[name]:.1f}",
+            f"{1e3 * timed.seconds:.1f}",
             one.status.value,
             style="bold" if one.objective == best else None,
         )
     console.print(table)
-    for name, one in found.items():
-        if one.reason:
-            console.print(f"{name}: {escape(one.reason)}")
-    proven = found["optimal"]
+    for name, timed in found.items():
+        if timed.allocation.reason:
+            console.print(f"{name}: {escape(timed.allocation.reason)}")
+    proven = found["optimal"].allocation
     console.print(f"Proven: no allocation is better than {proven.upper_bound:.7g} (gap {proven.gap:.1e})")
 
 
 def _run_pareto(
-    console: Console, problem: AllocationProblem, gap: float, as_json: bool, plot: Path | None
+    console: Console, problem: AllocationProblem, gap: dict[str, Any], as_json: bool, plot: Path | None
 ) -> None:
-    front = pareto_front(problem, relative_gap=gap)
+    front = pareto_front(problem, **gap)
     if as_json:
-        names = ("energy_weight", "delay_weight", "energy_j", "delay_s", "contribution", "num_selected")
-        typer.echo(json.dumps({name: getattr(front, name).tolist() for name in names}, indent=2))
+        typer.echo(json.dumps(describe_front(front), indent=2, allow_nan=False))
     else:
         _print_front(console, front)
     if plot is not None:
@@ -261,11 +238,3 @@ def _print_front(console: Console, front: ParetoFront) -> None:
 def _say_picture(console: Console, plot: Path, as_json: bool) -> None:
     if not as_json:
         console.print(f"Picture: {escape(str(plot))}")
-
-
-def _worth(weight: float, value: float) -> float:
-    return -weight * value if weight else 0.0
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

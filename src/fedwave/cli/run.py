@@ -13,8 +13,8 @@ from rich.console import Console
 from fedwave.errors import DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:
-    from fedwave.cli.progress import ProgressBar
-    from fedwave.experiments.run import RunResult
+    from fedwave.runs.progress import ProgressBar
+    from fedwave.runs.run import RunResult
 
 INTERRUPTED = 130  # the shell's code for a program stopped by Ctrl-C
 
@@ -33,7 +33,7 @@ def run(
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="Change one setting, e.g. `-s algorithm.num_selected=10`. May be repeated.",
+        help="Change one setting, e.g. `-s selection.num_selected=10`. May be repeated.",
         show_default=False,
     ),
     seed: int | None = typer.Option(None, "--seed", help="The one seed; short for `-s seed=N`."),
@@ -57,7 +57,7 @@ def run(
     """
     _need_torch()
     from fedwave.experiments.load import load_experiment
-    from fedwave.experiments.run import run_experiment
+    from fedwave.runs.run import run_experiment
 
     experiment = load_experiment(source, [*settings, *([] if seed is None else [f"seed={seed}"])])
     short_name = Path(source).stem if source.endswith(".toml") else source.replace("/", "-")
@@ -76,14 +76,14 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or killed. It ends as if it had never been interrupted."""
     _need_torch()
-    from fedwave.experiments.run import resume_run
+    from fedwave.runs.run import resume_run
 
     _watch(lambda bar: resume_run(path, data_dir=data_dir, observers=[bar]), path, quiet=quiet)
 
 
 def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bool) -> None:
     """Run with a progress bar, and tell the user how to go on if it stops."""
-    from fedwave.cli.progress import ProgressBar
+    from fedwave.runs.progress import ProgressBar
 
     console = Console(stderr=True, quiet=quiet)
     try:
@@ -99,11 +99,12 @@ def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bo
 
 
 def _report(result: RunResult) -> None:
-    from fedwave.cli.compare import plot_runs, print_runs
-    from fedwave.experiments.compare import read_run
+    from fedwave.plots.runs import plot_runs
+    from fedwave.runs.compare import read_run
+    from fedwave.runs.report import final_table, print_tables
 
     finished = [read_run(result.path)]
-    print_runs(finished, Console())
+    print_tables(Console(), final_table(finished))
     picture = plot_runs(finished, result.path / "learning_curve.png")
     typer.echo(f"Run folder: {result.path}  (picture: {picture.name})")
 

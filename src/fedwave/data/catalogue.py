@@ -11,8 +11,10 @@ from fedwave.data.cifar import CIFAR_10, CIFAR_100
 from fedwave.data.dataset import Dataset, Split
 from fedwave.data.digits import load_digits
 from fedwave.data.fashion_mnist import find_fashion_mnist, load_fashion_mnist
+from fedwave.data.options import keyword_options, refuse_other_options
 from fedwave.data.own import load_arrays, load_image_folder
 from fedwave.data.request import Request
+from fedwave.data.sinusoids import load_sinusoids
 from fedwave.data.synthetic import load_synthetic
 from fedwave.data.tiny_imagenet import find_tiny_imagenet, load_tiny_imagenet
 from fedwave.errors import ConfigError, did_you_mean
@@ -27,7 +29,6 @@ class Entry:
     num_classes: str
     sample: str
     licence: str
-    options: tuple[str, ...] = ()
     # Returns the file or folder that would be read, or None when there is none.
     find: Callable[[Path | None], Path | None] | None = None
     # Where data that is not looked for comes from.
@@ -70,7 +71,6 @@ DATASETS: dict[str, Entry] = {
     "tiny-imagenet": Entry(
         load=load_tiny_imagenet,
         find=find_tiny_imagenet,
-        options=("images_per_class",),
         num_samples="110,000",
         num_classes="200",
         sample="64x64 RGB",
@@ -78,16 +78,22 @@ DATASETS: dict[str, Entry] = {
     ),
     "synthetic": Entry(
         load=load_synthetic,
-        options=("num_samples", "num_classes", "shape"),
         num_samples="any",
         num_classes="any",
         sample="any",
         licence="none needed",
         origin="drawn from the seed",
     ),
+    "sinusoids": Entry(
+        load=load_sinusoids,
+        num_samples="any",
+        num_classes="1 real output",
+        sample="1 number",
+        licence="none needed; cite Finn, Abbeel and Levine 2017 (arXiv:1703.03400)",
+        origin="drawn from the seed",
+    ),
     "arrays": Entry(
         load=load_arrays,
-        options=("path", "num_classes"),
         num_samples="yours",
         num_classes="yours",
         sample="any",
@@ -96,7 +102,6 @@ DATASETS: dict[str, Entry] = {
     ),
     "image-folder": Entry(
         load=load_image_folder,
-        options=("path", "image_size"),
         num_samples="yours",
         num_classes="yours",
         sample="grey or RGB",
@@ -112,18 +117,21 @@ def load_dataset(
     """Return a dataset by name.
 
     ``split="all"`` pools every labelled file that is found: held-out devices do the testing, so the
-    publisher's train/test border has no meaning here. ``options`` depend on the dataset, see ``DATASETS``.
+    publisher's train/test border has no meaning here. ``options`` are the dataset's own, see
+    ``dataset_options``.
     """
-    if name not in DATASETS:
-        raise ConfigError(f'Unknown dataset "{name}". {did_you_mean(name, DATASETS)}')
+    refuse_other_options(options, name, kinds=DATASETS, options_of=dataset_options, what="dataset")
     entry = DATASETS[name]
-    for option in options:
-        if option not in entry.options:
-            hint = did_you_mean(option, entry.options) if entry.options else "It has none; remove it."
-            raise ConfigError(f'Unknown option "{option}" of dataset {name}. {hint}')
     if split not in get_args(Split):
         raise ConfigError(f'split must be "all", "train" or "test", got "{split}". Change it.')
     if split != "all" and entry.find is None:
         raise ConfigError(f'Dataset {name} has no published split, got split="{split}". Use split="all".')
     folder = None if data_dir is None else Path(data_dir)
     return entry.load(Request(data_dir=folder, seed=seed, split=split), **options)
+
+
+def dataset_options(name: str) -> tuple[str, ...]:
+    """Return the options of one dataset: the keyword arguments of its loader."""
+    if name not in DATASETS:
+        raise ConfigError(f'Unknown dataset "{name}". {did_you_mean(name, DATASETS)}')
+    return keyword_options(DATASETS[name].load, num_positional=1)

@@ -1,29 +1,35 @@
-"""What a dataset is once it is in memory, and how its pixels are standardised."""
+"""What a dataset is once it is in memory."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedwave.data.device_ids import index_devices, require_devices
 from fedwave.errors import DataError
-from fedwave.units import FloatArray
+from fedwave.units import IntArray
 
 Split = Literal["all", "train", "test"]
 
 # Statistics and checks walk the samples in blocks of this many values, so that memory stays flat.
 VALUES_PER_CHUNK = 4_000_000
-# Added to each pixel's standard deviation, so that a pixel that never changes divides by something.
-STD_OFFSET = 0.001
+# What the one class is called when there are only targets to learn.
+ONE_CLASS = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled samples: images as uint8 (samples, channels, height, width), anything else as float32."""
+    """Labelled samples: images as uint8 (samples, channels, height, width), anything else as float32.
+
+    Where ``targets`` (samples, outputs) are given, they are what is learnt (regression), and labels only say
+    which samples are of one kind. ``device_of_sample`` says who owns each sample, -1 for nobody.
+    """
 
     name: str
     inputs: NDArray[Any]
@@ -31,6 +37,9 @@ class Dataset:
     num_classes: int
     class_names: tuple[str, ...]
     source: str
+    targets: NDArray[np.float32] | None = None
+    device_of_sample: IntArray | None = None
+    device_names: tuple[str, ...] = ()  # by default the devices are called 0, 1, 2, ...
 
     def __post_init__(self) -> None:
         if self.labels.ndim != 1 or len(self.labels) != len(self.inputs):
@@ -51,6 +60,37 @@ class Dataset:
                 f"{self.name}: got {len(self.class_names)} class names for {self.num_classes} classes. "
                 "Give exactly one name for each class."
             )
+        self._check_targets()
+        self._check_devices()
+
+    def _check_targets(self) -> None:
+        targets = self.targets
+        if targets is None:
+            return
+        if targets.dtype != np.float32 or targets.ndim != 2 or targets.shape[1] == 0:
+            raise DataError(
+                f"{self.name}: targets must be float32 of shape (samples, outputs), got {targets.dtype} of "
+                f"shape {targets.shape}. Use dataset_from_arrays, which converts them."
+            )
+        if len(targets) != self.num_samples:
+            raise DataError(
+                f"{self.name}: expected targets for each of the {self.num_samples} samples, got "
+                f"{len(targets)}. Check that both come from the same split."
+            )
+        _require_finite(targets, what="targets", name=self.name)
+
+    def _check_devices(self) -> None:
+        if self.device_of_sample is None:
+            if self.device_names:
+                raise DataError(
+                    f"{self.name}: got {len(self.device_names)} device names but no device_of_sample. "
+                    "Say which device owns each sample."
+                )
+            return
+        names = require_devices(
+            self.device_of_sample, self.device_names, num_samples=self.num_samples, name=self.name
+        )
+        object.__setattr__(self, "device_names", names)
 
     @property
     def num_samples(self) -> int:
@@ -62,20 +102,28 @@ class Dataset:
         """Shape of one sample, e.g. (1, 28, 28)."""
         return tuple(self.inputs.shape[1:])
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether real numbers are learnt, not classes."""
+        return self.targets is not None
+
+    @property
+    def num_outputs(self) -> int:
+        """Numbers that a model returns for a sample: a score for each class, or the targets."""
+        return self.num_classes if self.targets is None else self.targets.shape[1]
+
     def fingerprint(self) -> str:
-        """Return 16 hex digits that change when any input or label changes."""
-        digest = hashlib.sha256()
-        for array in (self.inputs, self.labels):
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            for start, stop in _chunks(array):
-                digest.update(np.ascontiguousarray(array[start:stop]).data)
-        return digest.hexdigest()[:16]
+        """Return 16 hex digits that change when any input, label, target or owner changes."""
+        arrays = (self.inputs, self.labels, self.targets, self.device_of_sample)
+        return fingerprint_of(*(array for array in arrays if array is not None), texts=self.device_names)
 
 
 def dataset_from_arrays(
     inputs: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | None = None,
     *,
+    targets: ArrayLike | None = None,
+    device_of_sample: Iterable[Any] | None = None,
     name: str = "arrays",
     num_classes: int | None = None,
     class_names: Sequence[str] | None = None,
@@ -85,58 +133,80 @@ def dataset_from_arrays(
 
     ``inputs`` has one sample per row. uint8 arrays of shape (samples, channels, height, width), or (samples,
     height, width) for grey, are images and stay bytes; everything else becomes float32. ``num_classes``
-    defaults to the largest label plus one.
+    defaults to the largest label plus one. ``targets``, (samples, outputs) or (samples,), are real numbers to
+    be learnt; without labels all samples are then of one class. ``device_of_sample`` holds each sample's
+    owner, a whole number or text such as a user id; -1, "" or None is nobody.
     """
-    samples, targets = np.asarray(inputs), np.asarray(labels)
+    samples = np.asarray(inputs)
     if samples.ndim < 2 or samples.dtype.kind not in "uifb" or 0 in samples.shape[1:]:
         raise DataError(
             f"{name}: inputs must be numbers of shape (samples, ...), got {samples.dtype} of shape "
             f"{samples.shape}. Stack the samples along the first axis."
         )
-    is_whole = targets.dtype.kind in "ui" or (
-        targets.dtype.kind == "f" and bool(np.all(np.isfinite(targets))) and bool(np.all(targets % 1 == 0))
-    )
-    if not is_whole:
-        raise DataError(
-            f"{name}: labels must be whole numbers from 0, got {targets.dtype}. "
-            "Encode the classes as 0, 1, 2, ..."
-        )
-    targets = targets.astype(np.int64)
+    if labels is None:
+        if targets is None:
+            raise DataError(f"{name}: expected labels or targets, got neither. Give what is to be learnt.")
+        if num_classes is not None or class_names is not None:
+            raise DataError(
+                f"{name}: num_classes and class_names describe labels, got targets alone. Remove them."
+            )
+        classes = np.zeros(len(samples), dtype=np.int64)
+        class_names = [ONE_CLASS]
+    else:
+        classes = _as_labels(labels, name=name)
     if samples.dtype == np.uint8 and samples.ndim in (3, 4):
         samples = _as_images(samples, name=name)
     else:
-        samples = _as_finite_float32(samples, name=name)
+        samples = _as_finite_float32(samples, what="inputs", name=name)
     if num_classes is None:
-        num_classes = len(class_names) if class_names is not None else int(targets.max(initial=0)) + 1
+        num_classes = len(class_names) if class_names is not None else int(classes.max(initial=0)) + 1
     names = tuple(class_names) if class_names is not None else tuple(map(str, range(num_classes)))
-    return Dataset(name, samples, targets, num_classes, names, source)
+    values = None if targets is None else _as_targets(targets, name=name)
+    owners, owner_names = (
+        (None, ()) if device_of_sample is None else index_devices(device_of_sample, name=name)
+    )
+    return Dataset(name, samples, classes, num_classes, names, source, values, owners, owner_names)
 
 
-def pixel_statistics(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the mean and standard deviation of each input value over the whole dataset.
-
-    Two passes in float64, block by block: memory does not grow with the number of samples.
-    """
-    inputs = dataset.inputs
-    mean: FloatArray = np.zeros(inputs.shape[1:])
-    for start, stop in _chunks(inputs):
-        mean += inputs[start:stop].sum(axis=0, dtype=np.float64)
-    mean /= len(inputs)
-    variance: FloatArray = np.zeros_like(mean)
-    for start, stop in _chunks(inputs):
-        deviation = inputs[start:stop] - mean
-        variance += np.square(deviation, out=deviation).sum(axis=0)
-    variance /= len(inputs)
-    return mean.astype(np.float32), np.sqrt(variance).astype(np.float32)
+def row_chunks(array: NDArray[Any]) -> list[tuple[int, int]]:
+    """Return (start, stop) pairs that cover axis 0 in blocks of about ``VALUES_PER_CHUNK`` values."""
+    rows = max(1, VALUES_PER_CHUNK // max(1, math.prod(array.shape[1:])))
+    return [(start, min(start + rows, len(array))) for start in range(0, len(array), rows)]
 
 
-def standardise(
-    inputs: NDArray[Any], mean: NDArray[np.float32], std: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Return ``(inputs - mean) / (std + 0.001)`` as float32, each pixel on its own."""
-    scaled: NDArray[np.float32] = np.subtract(inputs, mean, dtype=np.float32)
-    scaled /= std + np.float32(STD_OFFSET)
-    return scaled
+def fingerprint_of(*arrays: NDArray[Any], texts: Sequence[str] = ()) -> str:
+    """Return 16 hex digits that change when a value, type or shape changes, or one of the texts."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        for start, stop in row_chunks(array):
+            digest.update(np.ascontiguousarray(array[start:stop]).data)
+    for text in texts:
+        digest.update(f"{len(text)}:{text}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _as_labels(labels: ArrayLike, *, name: str) -> IntArray:
+    given = np.asarray(labels)
+    is_whole = given.dtype.kind in "ui" or (
+        given.dtype.kind == "f" and bool(np.all(np.isfinite(given))) and bool(np.all(given % 1 == 0))
+    )
+    if not is_whole:
+        raise DataError(
+            f"{name}: labels must be whole numbers from 0, got {given.dtype}. "
+            "Encode the classes as 0, 1, 2, ..."
+        )
+    return given.astype(np.int64)
+
+
+def _as_targets(targets: ArrayLike, *, name: str) -> NDArray[np.float32]:
+    given = np.asarray(targets)
+    if given.dtype.kind not in "uifb" or given.ndim not in (1, 2):
+        raise DataError(
+            f"{name}: targets must be numbers of shape (samples, outputs), got {given.dtype} of shape "
+            f"{given.shape}. Stack the samples along the first axis."
+        )
+    return _as_finite_float32(given[:, None] if given.ndim == 1 else given, what="targets", name=name)
 
 
 def _as_images(samples: NDArray[Any], *, name: str) -> NDArray[Any]:
@@ -151,21 +221,19 @@ def _as_images(samples: NDArray[Any], *, name: str) -> NDArray[Any]:
     return samples
 
 
-def _as_finite_float32(samples: NDArray[Any], *, name: str) -> NDArray[np.float32]:
+def _as_finite_float32(values: NDArray[Any], *, what: str, name: str) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what does not fit float32 becomes infinite and is reported below
-        converted = samples.astype(np.float32)
-    num_bad = sum(
-        int(np.count_nonzero(~np.isfinite(converted[start:stop]))) for start, stop in _chunks(converted)
-    )
-    if num_bad:
-        raise DataError(
-            f"{name}: inputs must be finite in float32, got {num_bad} NaN or infinite values. "
-            "Remove or replace them first."
-        )
+        converted = values.astype(np.float32)
+    _require_finite(converted, what=what, name=name)
     return converted
 
 
-def _chunks(array: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return (start, stop) pairs that cover axis 0 in blocks of about ``VALUES_PER_CHUNK`` values."""
-    rows = max(1, VALUES_PER_CHUNK // max(1, array[0].size if len(array) else 1))
-    return [(start, min(start + rows, len(array))) for start in range(0, len(array), rows)]
+def _require_finite(values: NDArray[np.float32], *, what: str, name: str) -> None:
+    num_bad = sum(
+        int(np.count_nonzero(~np.isfinite(values[start:stop]))) for start, stop in row_chunks(values)
+    )
+    if num_bad:
+        raise DataError(
+            f"{name}: {what} must be finite in float32, got {num_bad} NaN or infinite values. "
+            "Remove or replace them first."
+        )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedwave.data.dataset import Dataset, dataset_from_arrays
 from fedwave.data.images import GREY_MODES, open_image, pixels_of
+from fedwave.data.npz import read_npz
 from fedwave.data.request import Request, require_count
 from fedwave.errors import ConfigError, DataError
 
@@ -23,44 +21,31 @@ PICTURE_ENDINGS = frozenset(
 def load_arrays(
     request: Request, *, path: Path | str | None = None, num_classes: int | None = None
 ) -> Dataset:
-    """Return the ``inputs``, ``labels`` and, if there, ``class_names`` of a .npz file; reads no pickle."""
+    """Return the samples of a .npz file; reads no pickle.
+
+    It holds ``inputs``, and ``labels`` or ``targets`` or both; if you like also ``devices``, the owner of
+    each sample, and ``class_names``. All are as in ``dataset_from_arrays``.
+    """
     del request
     file = _require_path("arrays", path, example="samples.npz")
     if num_classes is not None:
         require_count("num_classes", num_classes, at_least=1)
-    try:
-        with file.open("rb") as stream:
-            inputs, labels, names = _read_npz(stream, file)
-    except FileNotFoundError as error:
-        raise DataError(f"{file} does not exist. Correct the option path.") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(
-            f"{file} cannot be read as .npz ({reason}). Save plain number arrays with: "
-            "np.savez(file, inputs=x, labels=y)"
-        ) from error
-    return dataset_from_arrays(
-        inputs,
-        labels,
-        num_classes=num_classes,
-        class_names=names,
-        source=f"{file.name} ({len(inputs):,} samples)",
+    arrays = read_npz(
+        file,
+        required=("inputs",),
+        optional=("labels", "targets", "devices", "class_names"),
+        fix="Save plain arrays with: np.savez(file, inputs=x, labels=y)",
     )
-
-
-def _read_npz(stream: IO[bytes], file: Path) -> tuple[NDArray[Any], NDArray[Any], list[str] | None]:
-    archive = np.load(stream, allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise DataError(f"{file} holds a single array. Save both with: np.savez(file, inputs=x, labels=y)")
-    with archive:
-        missing = {"inputs", "labels"} - set(archive.files)
-        if missing:
-            raise DataError(
-                f"{file} lacks {' and '.join(sorted(missing))}, got: {', '.join(archive.files)}. "
-                "Save it with: np.savez(file, inputs=x, labels=y)"
-            )
-        names = archive["class_names"].astype(str).tolist() if "class_names" in archive.files else None
-        return archive["inputs"], archive["labels"], names
+    class_names = arrays.get("class_names")
+    return dataset_from_arrays(
+        arrays["inputs"],
+        arrays.get("labels"),
+        targets=arrays.get("targets"),
+        device_of_sample=arrays.get("devices"),
+        num_classes=num_classes,
+        class_names=None if class_names is None else class_names.astype(str).tolist(),
+        source=f"{file.name} ({len(np.atleast_1d(arrays['inputs'])):,} samples)",
+    )
 
 
 def load_image_folder(

@@ -7,14 +7,16 @@ A partition kind answers one question: how many samples of each class does each 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fedwave.data.dirichlet import dirichlet_counts
 from fedwave.data.few_classes import few_class_counts
 from fedwave.data.iid import iid_counts
+from fedwave.data.options import keyword_options, refuse_other_options
 from fedwave.data.request import require_count
 from fedwave.errors import ConfigError, DataError, did_you_mean
 from fedwave.units import IntArray
@@ -51,41 +53,33 @@ def partition(
     rng: np.random.Generator,
     shots: int = 1,
     min_query: int = 1,
-    classes_per_device: int = 2,
-    mean_samples_per_class: float = 5.0,
-    std_samples_per_class: float = 5.0,
-    max_samples_per_class: int | None = None,
-    concentration: float = 0.5,
-    samples_per_device: int | None = None,
+    **options: Any,
 ) -> tuple[DeviceData, ...]:
     """Return each device's support and query samples; no sample is given out twice.
 
     A device keeps ``shots`` samples of each of its classes as support (all it has, where it has fewer) and
-    the rest as query, at least ``min_query``. The other options are those of the functions in ``PARTITIONS``;
-    each kind reads its own and ignores the others'.
+    the rest as query, at least ``min_query``. ``options`` are the kind's own, see ``partition_options``.
     """
-    if kind not in PARTITIONS:
-        raise ConfigError(f'Unknown partition "{kind}". {did_you_mean(kind, PARTITIONS)}')
+    refuse_other_options(options, kind, kinds=PARTITIONS, options_of=partition_options, what="partition")
     require_count("num_devices", num_devices, at_least=1)
     require_count("shots", shots, at_least=1)
     require_count("min_query", min_query, at_least=1)
     supply = np.bincount(labels, minlength=num_classes).astype(np.int64)
-    options = {
-        "shots": shots,
-        "min_query": min_query,
-        "classes_per_device": classes_per_device,
-        "mean_samples_per_class": mean_samples_per_class,
-        "std_samples_per_class": std_samples_per_class,
-        "max_samples_per_class": max_samples_per_class,
-        "concentration": concentration,
-        "samples_per_device": samples_per_device,
-    }
     draw_counts = PARTITIONS[kind]
-    own = {name: options[name] for name in inspect.signature(draw_counts).parameters if name in options}
-    counts = draw_counts(supply, num_devices, rng=rng, **own)
+    asked_for = inspect.signature(draw_counts).parameters
+    common = {"shots": shots, "min_query": min_query}
+    given = {name: value for name, value in common.items() if name in asked_for} | options
+    counts = draw_counts(supply, num_devices, rng=rng, **given)
     _require_supply(counts, supply)
-    _require_query(counts, shots=shots, min_query=min_query)
+    require_query(counts, shots=shots, min_query=min_query)
     return _deal(labels, counts, shots=shots, rng=rng)
+
+
+def partition_options(kind: str) -> tuple[str, ...]:
+    """Return the options of one kind of partition: what its function asks for beside the common arguments."""
+    if kind not in PARTITIONS:
+        raise ConfigError(f'Unknown partition "{kind}". {did_you_mean(kind, PARTITIONS)}')
+    return keyword_options(PARTITIONS[kind], num_positional=2, common=("rng", "shots", "min_query"))
 
 
 def split_heldout(
@@ -116,15 +110,18 @@ def _require_supply(counts: IntArray, supply: IntArray) -> None:
     )
 
 
-def _require_query(counts: IntArray, *, shots: int, min_query: int) -> None:
+def require_query(
+    counts: IntArray, *, shots: int, min_query: int = 1, device_names: Sequence[str] | None = None
+) -> None:
     """Refuse a device whose support leaves too few query samples."""
     num_query = np.maximum(counts - shots, 0).sum(axis=1)
     lacking = np.flatnonzero(num_query < min_query)
     if len(lacking) == 0:
         return
     device = int(lacking[0])
+    name = device_names[device] if device_names else device
     raise DataError(
-        f"Device {device} has {counts[device].sum()} samples of {np.count_nonzero(counts[device])} classes: "
+        f"Device {name} has {counts[device].sum()} samples of {np.count_nonzero(counts[device])} classes: "
         f"after {shots} support per class {num_query[device]} are left for its query set, needs {min_query} "
         f"({len(lacking)} of {len(counts)} devices lack query samples). "
         "Give each device more samples, or use fewer shots or fewer devices."

@@ -3,172 +3,321 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from fedwave.data import Dataset, DeviceData, load_dataset, partition, split_heldout
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.allocation import METHODS
+from fedwave.data import (
+    Dataset,
+    DeviceData,
+    OwnSplit,
+    devices_of_split,
+    heldout_of_split,
+    load_dataset,
+    partition,
+    read_split,
+    split_heldout,
+    split_of_dataset,
+    standardise_warnings,
+)
+from fedwave.errors import ConfigError
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.schema import Experiment
-from fedwave.learning import Model, build_model
+from fedwave.experiments.model_file import load_parameters
+from fedwave.experiments.part_options import require_part_options
+from fedwave.experiments.schema import GIVEN, Experiment
+from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.quantise import message_bits
+from fedwave.learning.rules import LOCAL_RULES
+from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
+from fedwave.learning.tasks import TASKS
 from fedwave.rng import Stream, generator
-from fedwave.selection import POLICIES, require_enough_devices
-from fedwave.simulation.cell_scheduler import CellScheduler
-from fedwave.simulation.contribution_scale import ContributionScale
-from fedwave.simulation.device_pool import DevicePool, Standardiser
-from fedwave.simulation.scheduler import PolicyScheduler, Scheduler
-from fedwave.simulation.simulation import Simulation, Testing, Training
+from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
+from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
+from fedwave.settings.options import options_of, require_known
+from fedwave.simulation.cell_world import CellWorld
+from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser, ThreadDevices
+from fedwave.simulation.round import Federation
+from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.world import IdealWorld
 from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
 
 # A chunk of devices computes on about this many input values at once: enough to keep a core busy, few enough
 # to stay in its cache. On 28x28 images it makes 64 samples, the flat part of the measured curve.
 VALUES_PER_CHUNK = 50_000
+DEFAULT_NUM_SELECTED = 20  # n_k of the paper
 
 
 def build_simulation(
-    experiment: Experiment, *, data_dir: Path | None = None, dataset: Dataset | None = None
+    experiment: Experiment,
+    *,
+    data_dir: Path | None = None,
+    dataset: Dataset | None = None,
+    split: OwnSplit | None = None,
 ) -> Simulation:
-    """Return the simulation of an experiment; ``dataset`` replaces the one it names."""
+    """Return the simulation of an experiment; ``dataset`` and ``split`` replace those that it names."""
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
-    devices = partition_devices(experiment, data)
-    rng = generator(experiment.seed, Stream.PARTITION, 1)
-    train_ids, heldout_ids = split_heldout(
-        len(devices), heldout_fraction=experiment.partition.heldout_fraction, rng=rng
+    algorithm, selection = experiment.algorithm, experiment.selection
+    train, heldout = build_pools(experiment, data, split)
+    task = build_task(experiment, data)
+    options = {"channels": experiment.model.channels, "hidden": experiment.model.hidden}
+    model = build_model(
+        experiment.model.kind,
+        data.input_shape,
+        data.num_outputs,
+        **{name: tuple(value) for name, value in options.items() if value is not None},
     )
+    federation, warnings = build_federation(experiment, train, model)
+    require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")
+    rule = LOCAL_RULES[algorithm.gradient](inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
+    chunk_samples = experiment.execution.chunk_samples or min(
+        max(VALUES_PER_CHUNK // math.prod(data.input_shape), 16), 1024
+    )
+    local = LocalWork(
+        model=model,
+        task=task,
+        rule=rule,
+        pool=train,
+        num_local_steps=algorithm.num_local_steps,
+        similarity_penalty=selection.similarity_penalty,
+        variance_penalty=selection.variance_penalty,
+        query_batch_size=algorithm.query_batch_size,
+        seed=experiment.seed,
+        chunk_samples=chunk_samples,
+    )
+    own_lr = experiment.evaluation.inner_lr
+    evaluation = EvaluationWork(
+        model=model,
+        task=task,
+        pool=heldout,
+        num_steps=experiment.evaluation.num_steps,
+        inner_lr=algorithm.inner_lr if own_lr is None else own_lr,
+        chunk_samples=chunk_samples,
+    )
+    num_workers = 1 if train.torch_device.type == "cuda" else experiment.execution.workers
+    return Simulation(
+        federation=federation,
+        open_devices=lambda: ThreadDevices(local, evaluation, num_workers=num_workers),
+        model=model,
+        task=task,
+        train=train,
+        heldout=heldout,
+        similarity_penalty=selection.similarity_penalty,
+        variance_penalty=selection.variance_penalty,
+        num_rounds=experiment.num_rounds,
+        evaluate_every=experiment.evaluation.every,
+        seed=experiment.seed,
+        first_parameters=warm_start(experiment, model),
+        warnings=(*warnings, *_data_warnings(experiment, data)),
+    )
+
+
+# What there is to learn, and on whose samples --------------------------------------------------------------
+
+
+def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:
+    """Return the dataset that the experiment names."""
+    section = experiment.data
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name in section.options_of(section.dataset)
+        if (value := getattr(section, name)) is not None
+    }
+    return load_dataset(
+        section.dataset, data_dir=data_dir, seed=experiment.seed, split=section.split, **options
+    )
+
+
+def build_pools(
+    experiment: Experiment, data: Dataset, split: OwnSplit | None = None
+) -> tuple[DevicePool, DevicePool]:
+    """Return the training devices and the held-out ones."""
+    section = experiment.partition
+    deal_rng = generator(experiment.seed, Stream.PARTITION, 0)
+    heldout_rng = generator(experiment.seed, Stream.PARTITION, 1)
+    devices: tuple[DeviceData, ...]
+    if split is not None and section.kind != GIVEN:
+        raise ConfigError(
+            f'a split of your own needs partition.kind = "{GIVEN}", got "{section.kind}". Set it, or leave '
+            "out the split."
+        )
+    if section.kind == GIVEN:
+        own = split if split is not None else load_split(experiment, data)
+        devices = devices_of_split(own, data.labels, shots=section.shots, rng=deal_rng)
+        train_ids, heldout_ids = heldout_of_split(
+            own, heldout_fraction=section.heldout_fraction, rng=heldout_rng
+        )
+    else:
+        names = section.options_of(section.kind)
+        options = {name: value for name in names if (value := getattr(section, name)) is not None}
+        devices = partition(
+            data.labels,
+            kind=section.kind,
+            num_classes=data.num_classes,
+            shots=section.shots,
+            rng=deal_rng,
+            **options,
+        )
+        train_ids, heldout_ids = split_heldout(
+            len(devices), heldout_fraction=section.heldout_fraction, rng=heldout_rng
+        )
     torch_device = choose_device(experiment.execution.device)
     standardiser = Standardiser.fit(data, experiment.data.standardise)
 
     def pool(ids: IntArray) -> DevicePool:
         return DevicePool(data, standardiser, tuple(devices[i] for i in ids), ids, torch_device)
 
-    train, heldout = pool(train_ids), pool(heldout_ids)
-    algorithm, evaluation = experiment.algorithm, experiment.evaluation
-    assert algorithm.gradient is not None
-    shape = data.input_shape
-    model = build_model(
-        experiment.model.kind,
-        shape,
-        data.num_classes,
-        channels=experiment.model.channels,
-        hidden=experiment.model.hidden,
-    )
-    scheduler, warnings = build_scheduler(experiment, train, model)
-    return Simulation(
-        model=model,
-        train=train,
-        heldout=heldout,
-        scheduler=scheduler,
-        training=Training(
-            gradient=algorithm.gradient,
-            inner_lr=algorithm.inner_lr,
-            meta_lr=algorithm.meta_lr,
-            num_local_steps=algorithm.num_local_steps,
-            similarity_penalty=algorithm.similarity_penalty,
-            variance_penalty=algorithm.variance_penalty,
-            query_batch_size=algorithm.query_batch_size,
-        ),
-        testing=Testing(
-            every=evaluation.every,
-            num_steps=evaluation.num_steps,
-            inner_lr=algorithm.inner_lr if evaluation.inner_lr is None else evaluation.inner_lr,
-        ),
-        num_rounds=experiment.num_rounds,
-        seed=experiment.seed,
-        chunk_samples=experiment.execution.chunk_samples
-        or min(max(VALUES_PER_CHUNK // math.prod(shape), 16), 1024),
-        bits_per_parameter=experiment.cell.bits_per_parameter if experiment.cell else 32,
-        warnings=warnings,
-    )
+    return pool(train_ids), pool(heldout_ids)
 
 
-def build_scheduler(
-    experiment: Experiment, train: DevicePool, model: Model
-) -> tuple[Scheduler, tuple[str, ...]]:
-    """Return who decides on the uploads, and warnings about its settings."""
-    if experiment.cell is not None:
-        return build_cell_scheduler(experiment, experiment.cell, train, model)
-    algorithm = experiment.algorithm
-    selection = str(algorithm.selection)
-    if selection not in POLICIES:
-        raise ConfigError(
-            f'algorithm.selection must be a known policy, got "{selection}". '
-            + did_you_mean(selection, POLICIES)
+def load_split(experiment: Experiment, data: Dataset) -> OwnSplit:
+    """Return who owns which sample, from the file that the experiment names or from the dataset itself."""
+    section = experiment.partition
+    if section.path is not None:
+        return read_split(
+            Path(section.path),
+            num_samples=data.num_samples,
+            device_column=section.device_column or "device",
+            heldout_column=section.heldout_column,
+            support_column=section.support_column,
         )
-    require_enough_devices(algorithm.num_selected, len(train))
-    policy = POLICIES[selection](algorithm.num_selected)
-    return PolicyScheduler(policy, len(train), algorithm.num_selected, experiment.seed), ()
+    for column in ("device_column", "heldout_column", "support_column"):
+        if getattr(section, column) is not None:
+            raise ConfigError(f"partition.{column} names a column of partition.path, got no path. Give both.")
+    return split_of_dataset(data)
 
 
-def build_cell_scheduler(
-    experiment: Experiment, section: CellSection, train: DevicePool, model: Model
-) -> tuple[CellScheduler, tuple[str, ...]]:
-    """Return the scheduler of a radio cell whose devices are the training devices, in order."""
-    cell = Cell.build(section.radio, num_devices=len(train), seed=experiment.seed)
-    if cell.gains_file is not None:
-        cell.gains_file.round_gain(experiment.num_rounds - 1)  # too few rounds: say so before training
-    scheduler = CellScheduler(
-        cell=cell,
-        num_samples=train.num_samples,
-        num_local_steps=experiment.algorithm.num_local_steps,
-        model_bits=model_bits(section, model, normalised=cell.config.normalised),
-        method=str(section.method),
-        selection=str(section.selection),
+def build_task(experiment: Experiment, data: Dataset) -> Task:
+    """Return the task: as set, or as the dataset has classes or real targets."""
+    fitting = "regression" if data.is_regression else "classification"
+    name = fitting if experiment.algorithm.task == "auto" else experiment.algorithm.task
+    require_known(name, {"auto": None, **TASKS}, key="algorithm.task")
+    if name in ("classification", "regression") and name != fitting:
+        raise ConfigError(
+            f'algorithm.task = "{name}" does not fit dataset {data.name}, which is for {fitting}. Use "auto".'
+        )
+    return TASKS[name]()
+
+
+def _data_warnings(experiment: Experiment, data: Dataset) -> tuple[str, ...]:
+    return standardise_warnings(data) if experiment.data.standardise == "pixel" else ()
+
+
+# What is trained ------------------------------------------------------------------------------------------
+
+
+def warm_start(experiment: Experiment, model: Model) -> Parameters | None:
+    """Return the parameters of the model file that the experiment starts from, if it names one."""
+    path = experiment.model.path
+    return None if path is None else load_parameters(Path(path), model)
+
+
+def build_server_step(experiment: Experiment) -> ServerStep:
+    """Return what the server does with the models that it receives."""
+    name, options = experiment.algorithm.server_step, experiment.algorithm.server_step_options
+    require_known(name, SERVER_STEPS, key="algorithm.server_step")
+    step = SERVER_STEPS[name]
+    require_part_options(options, step, options_of(step), table="algorithm.server_step_options", owner=name)
+    return step(**options)
+
+
+# Who decides, and who answers -----------------------------------------------------------------------------
+
+
+def build_federation(
+    experiment: Experiment, train: DevicePool, model: Model
+) -> tuple[Federation, tuple[str, ...]]:
+    """Return the server and the world of the experiment, and warnings about their settings."""
+    step = build_server_step(experiment)
+    if experiment.cell is not None:
+        return _over_a_cell(experiment, experiment.cell, train, model, step)
+    wanted = experiment.selection.num_selected
+    num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
+    require_enough_devices(num_selected, len(train))
+    planner = PolicyPlanner(build_chooser(experiment, train, num_selected))
+    return Federation(planner=planner, world=IdealWorld(), server_step=step), ()
+
+
+def build_chooser(experiment: Experiment, train: DevicePool, num_selected: int) -> Chooser:
+    """Return the selection policy with the run's random numbers."""
+    section = experiment.selection
+    options: Mapping[str, Any] = section.options
+    policy: SelectionPolicy = POLICIES[section.policy](num_selected=num_selected, **options)
+    return Chooser(policy, train.num_samples, experiment.seed, section.everyone_computes)
+
+
+def _over_a_cell(
+    experiment: Experiment, section: CellSection, train: DevicePool, model: Model, step: ServerStep
+) -> tuple[Federation, tuple[str, ...]]:
+    """Return a federation whose training devices, in order, are the devices of a radio cell."""
+    cell = Cell.build(section, num_devices=len(train), seed=experiment.seed)
+    cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
+    num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
+    bits = model_bits(section, model)
+    num_local_steps = experiment.algorithm.num_local_steps
+    planner = CellPlanner(
+        chooser=build_chooser(experiment, train, num_selected),
+        method=section.method,
+        method_options=section.method_options,
+        fleet=cell.fleet,
+        num_blocks=cell.num_blocks,
+        bandwidth_hz=cell.bandwidth_hz,
+        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
+        model_bits=bits,
+        num_local_steps=num_local_steps,
         energy_weight=section.energy_weight,
         delay_weight=section.delay_weight,
         scale=ContributionScale(section.contribution_scale, section.contribution_constant),
-        seed=experiment.seed,
         max_delay_s=section.max_delay_s,
         max_energy_j=section.max_energy_j,
+        deadline_s=section.losses.deadline_s,
+        report_bits=section.report_bits,
+    )
+    world = CellWorld(
+        cell=cell,
+        num_samples=train.num_samples,
+        num_local_steps=num_local_steps,
+        model_bits=bits,
+        seed=experiment.seed,
         report_bits=section.report_bits,
         idle_power_w=section.idle_power_w,
-        everyone_computes=section.everyone_computes,
     )
-    return scheduler, cell.warnings
+    federation = Federation(
+        planner=planner, world=world, server_step=step, bits_per_parameter=section.bits_per_parameter
+    )
+    return federation, (*cell.warnings, *warnings)
 
 
-def model_bits(section: CellSection, model: Model, *, normalised: bool) -> float:
+def _num_selected_over_a_cell(
+    experiment: Experiment, section: CellSection, num_devices: int
+) -> tuple[int, tuple[str, ...]]:
+    """Return n_k: one device a block at most, or no limit where problem (P) itself decides."""
+    most = min(section.num_blocks, num_devices)
+    wanted, policy = experiment.selection.num_selected, experiment.selection.policy
+    serves_given_devices = METHODS[section.method].serves_given_devices
+    if wanted == "auto":
+        decides = policy == "top-contribution" and not serves_given_devices
+        return (num_devices if decides else most), ()
+    require_enough_devices(wanted, num_devices)
+    if not serves_given_devices or wanted <= most:
+        return wanted, ()
+    warning = (
+        f"selection.num_selected is {wanted}, but the cell has {most} blocks: {most} devices upload at most."
+    )
+    return most, (warning,)
+
+
+def model_bits(section: CellSection, model: Model) -> float:
     """Return S: as given, or from the model; the paper's normalised cell counts a float32 model as 1."""
     if section.model_bits is not None:
         return section.model_bits
-    if normalised:
+    if section.normalised:
         return section.bits_per_parameter / 32
     parameters = model.initial_parameters(generator(0, Stream.MODEL_INIT))
     return float(message_bits(parameters, section.bits_per_parameter))
-
-
-def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:
-    """Return the dataset that the experiment names."""
-    data = experiment.data
-    options = {
-        "path": data.path,
-        "image_size": tuple(data.image_size) if isinstance(data.image_size, list) else data.image_size,
-        "images_per_class": data.images_per_class,
-        "num_samples": data.num_samples,
-        "num_classes": data.num_classes,
-        "shape": None if data.shape is None else tuple(data.shape),
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    return load_dataset(data.dataset, data_dir=data_dir, seed=experiment.seed, split=data.split, **given)
-
-
-def partition_devices(experiment: Experiment, dataset: Dataset) -> tuple[DeviceData, ...]:
-    """Return each device's samples."""
-    section = experiment.partition
-    options = section.model_dump(
-        exclude_none=True, exclude={"kind", "num_devices", "heldout_fraction", "shots"}
-    )
-    return partition(
-        dataset.labels,
-        kind=section.kind,
-        num_devices=section.num_devices,
-        num_classes=dataset.num_classes,
-        shots=section.shots,
-        rng=generator(experiment.seed, Stream.PARTITION, 0),
-        **options,
-    )
 
 
 def choose_device(name: str) -> torch.device:

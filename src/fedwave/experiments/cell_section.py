@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from fedwave.allocation import METHODS
-from fedwave.errors import ConfigError, did_you_mean
-from fedwave.simulation.cell_scheduler import SCHEMES
-from fedwave.simulation.contribution_scale import ScaleKind
+from fedwave.allocation import METHODS, method_options
+from fedwave.errors import ConfigError
+from fedwave.experiments.part_options import require_part_options
+from fedwave.server.contribution_scale import ScaleKind
+from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
+from fedwave.settings.options import require_known
 from fedwave.wireless.config import CellConfig
-from fedwave.wireless.load import resolve_cell_table
-
-FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
-NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from fedwave.wireless.load import with_preset
 
 
-class CellSection(BaseModel):
-    """Scheduling over a cell. Every other key is one of the cell's own: ``preset``, ``num_blocks``, ...
+class CellSection(CellConfig):
+    """A radio cell to train over. The preset's keys are filled in: a resolved section has them all."""
 
-    The cell's keys are completed from the preset and checked here: a resolved experiment holds them all.
-    """
+    place: ClassVar[str] = "cell"
+    option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    scheme: str | None = Field(
-        None, description="Fills in method and selection: " + ", ".join(SCHEMES) + "; default ural."
-    )
-    method: str | None = Field(None, description="Allocation: " + ", ".join(METHODS) + ".")
-    selection: Literal["nufm", "uniform"] | None = Field(
-        None, description="nufm ranks contributions; uniform draws devices before they compute."
+    preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them.")
+    method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
+    method_options: dict[str, Any] = Field(
+        {}, description="Options of the method, e.g. { keep_negative = true } of ives."
     )
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")
@@ -52,53 +45,30 @@ class CellSection(BaseModel):
         0.0, description="Size of a contribution report; 0 as in the paper."
     )
     idle_power_w: NonNegativeFloat = Field(0.0, description="Power of a waiting device; 0 as in the paper.")
-    everyone_computes: bool = Field(
-        False, description="With uniform selection, count all devices' computing, as Eq. (30) is printed."
-    )
 
     @model_validator(mode="before")
     @classmethod
-    def _complete(cls, given: Any) -> Any:
+    def _fill_in_preset(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        own = {key: value for key, value in given.items() if key in cls.model_fields}
-        radio = {key: value for key, value in given.items() if key not in cls.model_fields}
-        known = [*cls.model_fields, "preset", *CellConfig.model_fields]
-        for key in radio:
-            if key not in known:
-                raise ConfigError(f'unknown key "cell.{key}". {did_you_mean(key, known)}')
-        if "channel" not in radio:
-            radio.setdefault("preset", "paper")
-        # Files that a setting names from where the user is are found again from anywhere.
-        config = resolve_cell_table(radio, base_dir=Path.cwd())
-        resolved = config.model_dump(mode="json", exclude_none=True)
-        if "preset" in radio:
-            resolved["preset"] = radio["preset"]
-        scheme = own.get("scheme", "ural")
-        if scheme not in SCHEMES:
+        if "preset" not in given and "channel" not in given:
             raise ConfigError(
-                f'cell.scheme must be known, got "{scheme}". {did_you_mean(str(scheme), SCHEMES)}'
+                "cell needs a preset or a channel of its own, got neither. For example: cell.preset=paper, "
+                "or a scheme that needs no cell."
             )
-        method, selection = SCHEMES[scheme]
-        given_both = (own.get("method"), own.get("selection"))
-        if "scheme" in own and None not in given_both and given_both != (method, selection):
-            raise ConfigError(
-                f'cell.scheme "{scheme}" stands for method "{method}" and selection "{selection}", got '
-                f'"{given_both[0]}" and "{given_both[1]}". Give the scheme, or the other two.'
-            )
-        own = {"method": method, "selection": selection, **own}
-        # A resolved section names the scheme that its two parts make, if they make one.
-        made = {parts: name for name, parts in SCHEMES.items()}
-        own["scheme"] = made.get((own["method"], own["selection"]))
-        if own["method"] not in METHODS:
-            raise ConfigError(
-                f'cell.method must be an allocation method, got "{own["method"]}". '
-                + did_you_mean(str(own["method"]), METHODS)
-            )
-        return {**own, **resolved}
+        filled = with_preset(given, cls)
+        return {**filled, "preset": given["preset"]} if "preset" in given else filled
 
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:
+        require_known(self.method, METHODS, key="cell.method")
+        require_part_options(
+            self.method_options,
+            METHODS[self.method].solve,
+            method_options(self.method),
+            table="cell.method_options",
+            owner=self.method,
+        )
         if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
             raise ConfigError(
                 "cell.delay_weight must be > 0 without cell.max_delay_s, got 0. The slowest upload is "
@@ -110,9 +80,3 @@ class CellSection(BaseModel):
                 f'"constant", got "{self.contribution_scale}". Set the scale, or leave out the constant.'
             )
         return self
-
-    @property
-    def radio(self) -> CellConfig:
-        """The cell itself."""
-        keys = {key: value for key, value in (self.model_extra or {}).items() if key != "preset"}
-        return resolve_cell_table(keys)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean
+from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
-from fedwave.overrides import apply_overrides
-from fedwave.wireless.load import anchor_paths
-from fedwave.wireless.load import merge as merge_cell
+from fedwave.experiments.schemes import expand_scheme
+from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate
+from fedwave.settings.layers import Settings, toml_from_text
+from fedwave.wireless.load import preset_table
 
-Settings = dict[str, Any]
-AnyModel = TypeVar("AnyModel", bound=BaseModel)
+# Keys that were elsewhere before there was one vocabulary, and where they are now.
+MOVED = {
+    "algorithm.name": "scheme",
+    "algorithm.selection": "selection.policy",
+    "algorithm.num_selected": "selection.num_selected",
+    "algorithm.similarity_penalty": "selection.similarity_penalty",
+    "algorithm.variance_penalty": "selection.variance_penalty",
+    "cell.scheme": "scheme",
+    "cell.selection": "selection.policy",
+    "cell.everyone_computes": "selection.everyone_computes",
+}
 
 
 def preset_names() -> list[str]:
@@ -47,15 +56,19 @@ def _walk(folder: Traversable, prefix: str) -> Iterable[tuple[str, Traversable]]
 def load_experiment(source: str | Path | None = None, overrides: Iterable[str] = ()) -> Experiment:
     """Return the experiment of a preset or TOML file, changed by ``section.key=value`` overrides.
 
-    A file may say ``extends = "preset or file"``: it then holds only what differs.
+    A file may say ``extends = "preset or file"``: it then holds only what differs. A later layer beats an
+    earlier one: what extends, what is extended; an override, every file.
     """
     settings = {} if source is None else _read(str(source), seen=())
-    return experiment_from(apply_overrides(settings, overrides))
+    # Files that an override names are found from where the user is.
+    change = expand_scheme(anchor_paths(parse_overrides(overrides), Path.cwd()))
+    _require_effect_of_preset(settings, change)
+    return _checked(merge(settings, change, Experiment))
 
 
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:
-    """Return the checked experiment of nested settings."""
-    return validate(Experiment, settings)
+    """Return the checked experiment of nested settings; files that they name are found from where we are."""
+    return _checked(expand_scheme(anchor_paths(dict(settings), Path.cwd())))
 
 
 def experiment_to_toml(experiment: Experiment) -> str:
@@ -63,83 +76,48 @@ def experiment_to_toml(experiment: Experiment) -> str:
     return tomli_w.dumps(experiment.model_dump(mode="json", exclude_none=True))
 
 
+def _checked(settings: Settings) -> Experiment:
+    return validate(Experiment, settings, moved=MOVED)
+
+
 def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
+    """Return a source's settings with what it extends underneath."""
     if source in seen:
         raise ConfigError(f"extends goes in a circle: {' -> '.join((*seen, source))}. Remove one of them.")
     path = Path(source)
     if path.suffix == ".toml":
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"cannot read {source}: {error}. Check the path; `fedwave presets` lists presets."
-            ) from error
+        advice = "Check the path; `fedwave presets` lists presets."
+        # Files named in a file are found from its folder.
+        layer = anchor_paths(read_toml(path, what="experiment file", advice=advice), path.absolute().parent)
     else:
-        text = preset_text(source)
-    try:
-        settings = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source} is not valid TOML: {error}. Fix that line.") from error
-    for section in ("cell", "data"):  # files named in a file are found from its folder
-        if path.suffix == ".toml" and isinstance(settings.get(section), dict):
-            settings[section] = anchor_paths(settings[section], path.resolve().parent)
-    base = settings.pop("extends", None)
+        layer = toml_from_text(preset_text(source), name=source)
+    base = layer.pop("extends", None)
+    layer = expand_scheme(layer)
     if base is None:
-        return settings
+        return layer
     if not isinstance(base, str):
         raise ConfigError(
             f"{source}: extends must be a preset name or a .toml path, got {base!r}. Quote one name."
         )
     if base.endswith(".toml"):
         base = str(path.parent / base)
-    return _merge(_read(base, seen=(*seen, source)), settings)
+    return merge(_read(base, seen=(*seen, source)), layer, Experiment)
 
 
-def _merge(base: Settings, change: Settings) -> Settings:
-    merged = dict(base)
-    for key, value in change.items():
-        both_tables = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        # In a cell, a channel of another kind replaces the old one, and dBm replace watts.
-        join = merge_cell if key == "cell" else _merge
-        merged[key] = join(merged[key], value) if both_tables else value
-    return merged
+def _require_effect_of_preset(settings: Settings, change: Settings) -> None:
+    """Raise if an override asks for a cell preset of which nothing would be left.
 
-
-def validate(model: type[AnyModel], settings: Mapping[str, Any]) -> AnyModel:
-    """Return the settings as ``model``, or raise one line for the first thing wrong with them."""
-    try:
-        return model.model_validate(settings)
-    except ValidationError as error:
-        raise ConfigError(_explain(model, error)) from None
-
-
-def _explain(model: type[BaseModel], error: ValidationError) -> str:
-    details = error.errors(include_url=False)
-    unknown = [detail for detail in details if detail["type"] == "extra_forbidden"]
-    first = (unknown or details)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    more = (
-        f" ({len(details) - 1} more problem{'s' if len(details) > 2 else ''} after this one.)"
-        if len(details) > 1
-        else ""
-    )
-    if unknown:
-        known = _keys_of(model, first["loc"][:-1])
-        return f'unknown key "{key}". {did_you_mean(str(first["loc"][-1]), known)}{more}'
-    got = first["input"]
-    shown = type(got).__name__ if isinstance(got, dict) else repr(got)
-    message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{key or 'settings'}: {message}, got {shown}. Change it in the file or with -s {key}=...{more}"
-
-
-def _keys_of(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """Return the known keys of the section at ``location``."""
-    for part in location:
-        field = model.model_fields.get(str(part))
-        inner = field.annotation if field else None
-        candidates = [inner, *getattr(inner, "__args__", ())]
-        section = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
-        if section is None:
-            break
-        model = section
-    return list(model.model_fields)
+    A preset lies underneath the keys of a file; where the file has them all, as a finished run's has, the
+    preset's name alone would change.
+    """
+    below, above = settings.get("cell"), change.get("cell")
+    if not isinstance(below, dict) or not isinstance(above, dict) or "preset" not in above:
+        return
+    given = {key for layer in (below, above) for key in layer}
+    spelt_otherwise = {key for names in CellSection.alternatives if given & set(names) for key in names}
+    free = set(preset_table(above["preset"])) - given - spelt_otherwise - {"description"}
+    if not free and above["preset"] != below.get("preset"):
+        raise ConfigError(
+            f'cell.preset = "{above["preset"]}" would change nothing: the file gives every key of the cell '
+            "itself. Start from an experiment preset, or change the keys."
+        )

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from fedwave.data import DATASETS, PARTITIONS, dataset_options, partition_options
 from fedwave.experiments.cell_section import CellSection
+from fedwave.experiments.part_options import require_part_options
+from fedwave.experiments.schemes import scheme_of
+from fedwave.selection import POLICIES
+from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
+from fedwave.settings.options import options_of, require_known
 
-PositiveInt = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
-PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+GIVEN = "given"  # the partition that the data or the user brings along
 
-
-class Section(BaseModel):
-    """A group of settings: immutable, strictly typed, unknown keys refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+Options = dict[str, Any]  # by name; types are those of the part's signature
+AbsolutePath = Annotated[str, AfterValidator(lambda path: str(Path(path).absolute()))]  # found from anywhere
 
 
 class DataSection(Section):
     """Which samples there are."""
 
+    place: ClassVar[str] = "data"
+    choice: ClassVar[str | None] = "dataset"
+
     dataset: str = Field("digits", description="A name that `fedwave datasets` lists.")
     split: Literal["all", "train", "test"] = Field("all", description="Which published files to pool.")
-    path: str | None = Field(None, description="File or folder, for the datasets arrays and image-folder.")
+    path: AbsolutePath | None = Field(
+        None, description="File or folder, for the datasets arrays and image-folder."
+    )
     image_size: PositiveInt | list[PositiveInt] | None = Field(
         None, description="Resize image-folder pictures to this side, or [height, width]."
     )
@@ -40,86 +47,159 @@ class DataSection(Section):
     num_samples: PositiveInt | None = Field(None, description="Synthetic data: how many samples.")
     num_classes: PositiveInt | None = Field(None, description="Synthetic data: how many classes.")
     shape: list[PositiveInt] | None = Field(None, description="Synthetic data: shape of one sample.")
+    num_devices: PositiveInt | None = Field(None, description="sinusoids: how many devices.")
+    samples_per_device: PositiveInt | None = Field(None, description="sinusoids: samples of each.")
 
-    @field_validator("path")
     @classmethod
-    def _found_from_anywhere(cls, path: str | None) -> str | None:
-        return None if path is None else str(Path(path).absolute())
+    def choices(cls) -> Iterable[str]:
+        """Return the datasets that there are."""
+        return DATASETS
+
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return the options of a dataset; their defaults are its loader's."""
+        return dict.fromkeys(dataset_options(value)) if value in DATASETS else {}
+
+    @model_validator(mode="after")
+    def _known(self) -> DataSection:
+        require_known(self.dataset, DATASETS, key="data.dataset")
+        return self
 
 
 class PartitionSection(Section):
     """How the samples are shared out among the devices."""
 
-    kind: str = Field("paper", description="paper, dirichlet or iid.")
-    num_devices: PositiveInt = Field(100, description="All devices, training and held out together.")
+    place: ClassVar[str] = "partition"
+    choice: ClassVar[str | None] = "kind"
+
+    kind: str = Field("paper", description=", ".join(PARTITIONS) + ", or given: the data or path says who.")
+    num_devices: PositiveInt | None = Field(
+        None, description="All devices, training and held out together (100)."
+    )
     heldout_fraction: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.5, description="Share of the devices that only test."
+        0.5,
+        description="Share of the devices that do not train: the model is evaluated there.",
     )
     shots: PositiveInt = Field(1, description="Support samples of each class on a device.")
     classes_per_device: PositiveInt | None = Field(None, description="paper: classes on a device (2).")
     mean_samples_per_class: PositiveFloat | None = Field(None, description="paper: mean of the Gaussian (5).")
     std_samples_per_class: NonNegativeFloat | None = Field(None, description="paper: its deviation (5).")
     max_samples_per_class: PositiveInt | None = Field(None, description="paper: upper truncation.")
-    concentration: PositiveFloat | None = Field(None, description="dirichlet: small is more unequal.")
+    concentration: PositiveFloat | None = Field(None, description="dirichlet: small is more unequal (0.5).")
     samples_per_device: PositiveInt | None = Field(None, description="dirichlet and iid: samples a device.")
+    path: AbsolutePath | None = Field(None, description="given: CSV or NPZ with a row for each sample.")
+    device_column: str | None = Field(None, description='given: its column of owners ("device").')
+    heldout_column: str | None = Field(None, description="given: its column of held-out devices (0 or 1).")
+    support_column: str | None = Field(None, description="given: its column of support samples (0 or 1).")
+
+    @classmethod
+    def choices(cls) -> Iterable[str]:
+        """Return the kinds that there are."""
+        return (*PARTITIONS, GIVEN)
+
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return the options of a kind with their defaults."""
+        if value == GIVEN:
+            return {"path": None, "device_column": None, "heldout_column": None, "support_column": None}
+        if value not in PARTITIONS:
+            return {}
+        parameters = inspect.signature(PARTITIONS[value]).parameters
+        defaults = {name: parameters[name].default for name in partition_options(value)}
+        return {"num_devices": 100, **defaults}
+
+    @model_validator(mode="after")
+    def _known(self) -> PartitionSection:
+        require_known(self.kind, {**PARTITIONS, GIVEN: None}, key="partition.kind")
+        return self
 
 
 class ModelSection(Section):
     """What the devices train."""
 
+    place: ClassVar[str] = "model"
+    choice: ClassVar[str | None] = "kind"
+
     kind: str = Field("cnn", description="cnn, mlp, softmax, or package.module:factory for your own module.")
-    channels: list[PositiveInt] = Field([32, 64, 128], description="cnn: channels of the layers.")
-    hidden: list[PositiveInt] = Field([64], description="mlp: widths of the hidden layers.")
+    channels: list[PositiveInt] | None = Field(
+        None, description="cnn: channels of the layers ([32, 64, 128]).", min_length=1
+    )
+    hidden: list[PositiveInt] | None = Field(None, description="mlp: widths of the hidden layers ([64]).")
+    path: AbsolutePath | None = Field(
+        None, description="Start from this model (.safetensors, as a run leaves it) instead of a random one."
+    )
 
+    @classmethod
+    def choices(cls) -> Iterable[str]:
+        """Return the kinds with options."""
+        return ("cnn", "mlp")
 
-Gradient = Literal["exact", "first-order", "hessian-free", "plain"]
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return the options of a kind with their defaults."""
+        return {"cnn": {"channels": [32, 64, 128]}, "mlp": {"hidden": [64]}}.get(value, {})
 
 
 class AlgorithmSection(Section):
-    """How they train, and who uploads."""
+    """How the devices train, and what the server makes of their models."""
 
-    name: Literal["fedavg", "per-fedavg", "nufm"] = Field(
-        "nufm", description="Fills in gradient and selection where those are not given."
+    place: ClassVar[str] = "algorithm"
+    option_tables: ClassVar[dict[str, str]] = {"server_step": "server_step_options"}
+
+    task: str = Field(
+        "auto", description="classification or regression; auto: as the dataset has classes or real targets."
     )
-    gradient: Gradient | None = Field(
-        None,
+    gradient: str = Field(
+        "exact",
         description="exact, first-order, hessian-free meta-gradient; plain is FedAvg's ordinary gradient.",
-    )
-    selection: str | None = Field(
-        None, description="uniform or top-contribution; over a cell, cell.selection decides."
-    )
-    num_selected: PositiveInt = Field(
-        20, description="n_k, devices that upload in a round; over a cell, the allocation decides."
     )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
     inner_lr: NonNegativeFloat = Field(0.001, description="alpha, step size of the adaptation.")
     meta_lr: PositiveFloat = Field(0.001, description="beta, meta-learning rate.")
-    similarity_penalty: NonNegativeFloat = Field(1.0, description="lambda_1 of the contribution.")
-    variance_penalty: NonNegativeFloat = Field(1.0, description="lambda_2 of the contribution.")
     query_batch_size: PositiveInt | None = Field(
         None, description="Draw this many query samples afresh for each local step; default all of them."
     )
+    server_step: str = Field(
+        "mean", description="What the server does with the models: mean, Eq. (6), or momentum (FedAvgM)."
+    )
+    server_step_options: Options = Field(
+        {}, description="Options of the server step, e.g. { momentum = 0.9, server_lr = 1.0 }."
+    )
+
+
+class SelectionSection(Section):
+    """Who computes and who uploads; over a cell, the allocation method has the last word."""
+
+    place: ClassVar[str] = "selection"
+    option_tables: ClassVar[dict[str, str]] = {"policy": "options"}
+
+    policy: str = Field("top-contribution", description=", ".join(POLICIES) + ".")
+    num_selected: PositiveInt | Literal["auto"] = Field(
+        "auto",
+        description="n_k, devices that upload in a round. auto: 20; over a cell, as many as blocks, and with "
+        "top-contribution and a method that chooses by itself, no limit (problem (P) decides).",
+    )
+    everyone_computes: bool = Field(
+        False, description="Let the devices that are not chosen compute too, as Eq. (30) counts."
+    )
+    similarity_penalty: NonNegativeFloat = Field(1.0, description="lambda_1 of the contribution, Eq. (21).")
+    variance_penalty: NonNegativeFloat = Field(1.0, description="lambda_2 of the contribution, Eq. (21).")
+    options: Options = Field({}, description="Options of the policy, e.g. { num_candidates = 40 }.")
 
     @model_validator(mode="after")
-    def _fill_in_from_name(self) -> AlgorithmSection:
-        gradient, selection = ALGORITHMS[self.name]
-        if self.gradient is None:
-            object.__setattr__(self, "gradient", gradient)
-        if self.selection is None:
-            object.__setattr__(self, "selection", selection)
+    def _known(self) -> SelectionSection:
+        require_known(self.policy, POLICIES, key="selection.policy")
+        known = options_of(POLICIES[self.policy], reserved=("num_selected", "compares_reports"))
+        require_part_options(
+            self.options, POLICIES[self.policy], known, table="selection.options", owner=self.policy
+        )
         return self
 
 
-# name: (gradient, selection)
-ALGORITHMS: dict[str, tuple[Gradient, str]] = {
-    "fedavg": ("plain", "uniform"),
-    "per-fedavg": ("exact", "uniform"),
-    "nufm": ("exact", "top-contribution"),
-}
-
-
 class EvaluationSection(Section):
-    """How the global model is tested on the held-out devices."""
+    """How the global model is evaluated on the held-out devices."""
+
+    place: ClassVar[str] = "evaluation"
 
     every: PositiveInt = Field(1, description="Evaluate after every so many rounds, and after the last.")
     num_steps: NonNegativeInt = Field(1, description="Adaptation steps on the support set.")
@@ -130,6 +210,8 @@ class EvaluationSection(Section):
 
 class ExecutionSection(Section):
     """How it is computed. Only chunk_samples moves last bits of the results."""
+
+    place: ClassVar[str] = "execution"
 
     workers: NonNegativeInt = Field(0, description="Threads; 0 takes one for each core.")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
@@ -148,8 +230,16 @@ class Experiment(Section):
     partition: PartitionSection = PartitionSection()
     model: ModelSection = ModelSection()
     algorithm: AlgorithmSection = AlgorithmSection()
+    selection: SelectionSection = SelectionSection()
     evaluation: EvaluationSection = EvaluationSection()
     execution: ExecutionSection = ExecutionSection()
     cell: CellSection | None = Field(
         None, description="Train over a radio cell, which then decides on the uploads; absent: ideal network."
     )
+
+    @property
+    def scheme(self) -> str | None:
+        """The paper's name for this gradient, policy and method, if it has one."""
+        return scheme_of(
+            self.algorithm.gradient, self.selection.policy, self.cell.method if self.cell else None
+        )

@@ -1,4 +1,4 @@
-"""How well the global model serves unseen devices: adapt on the support set, test on the query set."""
+"""How well the global model serves unseen devices: adapt on the support set, measure on the query set."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedwave.learning.losses import Batch, accuracy, cross_entropy
+from fedwave.learning.batch import Batch
+from fedwave.learning.meta_gradient import loss_and_gradient
 from fedwave.learning.models.base import Model
+from fedwave.learning.objective import objective
 from fedwave.learning.parameters import Parameters, stack_copies, step, with_gradients
+from fedwave.learning.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -17,28 +20,41 @@ class Evaluation:
     """Per-device results on the query sets after adaptation, each of shape (devices,)."""
 
     loss: Tensor
-    accuracy: Tensor
+    metric: Tensor  # the task's metric, float64
 
 
 def adapt(
-    model: Model, parameters: Parameters, support: Batch, *, num_steps: int, inner_lr: float
+    model: Model, task: Task, parameters: Parameters, support: Batch, *, num_steps: int, inner_lr: float
 ) -> Parameters:
     """Return each device's own model after ``num_steps`` gradient steps on its support set, stacked."""
-    adapted = stack_copies(parameters, support.labels.shape[0])
+    loss = objective(model, task)
+    adapted = stack_copies(parameters, support.num_devices)
     for _ in range(num_steps):
-        leaves = with_gradients(adapted)
-        losses = cross_entropy(model.logits(leaves, support.inputs), support)
-        gradients = torch.autograd.grad(losses.sum(), list(leaves.values()))
+        _, gradient = loss_and_gradient(loss, with_gradients(adapted), support)
         with torch.no_grad():
-            adapted = step(leaves, dict(zip(leaves, gradients, strict=True)), inner_lr)
+            adapted = step(adapted, gradient, inner_lr)
     return adapted
 
 
 def evaluate(
-    model: Model, parameters: Parameters, support: Batch, query: Batch, *, num_steps: int, inner_lr: float
+    model: Model,
+    task: Task,
+    parameters: Parameters,
+    support: Batch,
+    query: Batch,
+    *,
+    num_steps: int,
+    inner_lr: float,
 ) -> Evaluation:
-    """Return each device's query loss and accuracy after adapting the global model to it."""
-    adapted = adapt(model, parameters, support, num_steps=num_steps, inner_lr=inner_lr)
+    """Return each device's query loss and metric after adapting the global model to it."""
+    adapted = adapt(model, task, parameters, support, num_steps=num_steps, inner_lr=inner_lr)
     with torch.no_grad():
-        logits = model.logits(adapted, query.inputs)
-        return Evaluation(cross_entropy(logits, query), accuracy(logits, query))
+        outputs = model.outputs(adapted, query.inputs)
+        return Evaluation(task.loss(outputs, query), _mean_score(task.scores(outputs, query), query))
+
+
+def _mean_score(scores: Tensor, batch: Batch) -> Tensor:
+    """Return the mean over each device's real samples; of right and wrong answers it is exactly a share."""
+    is_real = batch.weights > 0
+    total = torch.where(is_real, scores.to(torch.float64), 0.0).sum(1)
+    return total / is_real.sum(1)

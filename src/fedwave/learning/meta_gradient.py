@@ -73,21 +73,18 @@ def meta_step(
     epsilon: float | None = None,
 ) -> MetaStep:
     """Return ``meta_gradient`` and the query loss after adaptation, which costs nothing more."""
-    if method not in METHODS:
-        raise ConfigError(
-            f'method must be a known meta-gradient, got "{method}". {did_you_mean(method, METHODS)}'
-        )
+    require_method(method)
     names = list(params)
     theta = with_gradients(params)
     if inner_lr == 0.0:  # no inner step: the ordinary gradient on D', and alpha H vanishes
-        query_loss, outer = _gradient(loss, theta, query)
+        query_loss, outer = loss_and_gradient(loss, theta, query)
         return MetaStep(outer, query_loss)
 
     product_in_same_graph = method == "exact" and hessian_batch is None
-    _, inner = _gradient(loss, theta, support, create_graph=product_in_same_graph)
+    _, inner = loss_and_gradient(loss, theta, support, create_graph=product_in_same_graph)
     with torch.no_grad():
         adapted = step(theta, inner, inner_lr)
-    query_loss, outer = _gradient(loss, with_gradients(adapted), query)
+    query_loss, outer = loss_and_gradient(loss, with_gradients(adapted), query)
     if method == "first-order":
         return MetaStep(outer, query_loss)
 
@@ -102,16 +99,24 @@ def meta_step(
         )
     else:
         if not product_in_same_graph:
-            _, inner = _gradient(loss, theta, hessian_batch, create_graph=True)
+            _, inner = loss_and_gradient(loss, theta, hessian_batch, create_graph=True)
         product = _exact_product(inner, theta, outer, names)
     with torch.no_grad():
         return MetaStep(step(outer, product, inner_lr), query_loss)
 
 
-def _gradient(
+def require_method(method: str) -> None:
+    """Raise unless ``method`` is a known way to the meta-gradient."""
+    if method not in METHODS:
+        raise ConfigError(
+            f'method must be a known meta-gradient, got "{method}". {did_you_mean(method, METHODS)}'
+        )
+
+
+def loss_and_gradient(
     loss: Loss, theta: Parameters, batch: Any, *, create_graph: bool = False
 ) -> tuple[Tensor, Parameters]:
-    """Return the loss and its gradient; a parameter that the loss ignores has gradient zero."""
+    """Return the loss at the leaves ``theta`` and its gradient, zero for a parameter that it ignores."""
     value = loss(theta, batch)
     gradients = torch.autograd.grad(
         value.sum(),
@@ -158,8 +163,8 @@ def _finite_difference_product(
     with torch.no_grad():
         ahead = {k: v + spread(v) * vector[k] for k, v in params.items()}
         behind = {k: v - spread(v) * vector[k] for k, v in params.items()}
-    _, gradient_ahead = _gradient(loss, with_gradients(ahead), batch)
-    _, gradient_behind = _gradient(loss, with_gradients(behind), batch)
+    _, gradient_ahead = loss_and_gradient(loss, with_gradients(ahead), batch)
+    _, gradient_behind = loss_and_gradient(loss, with_gradients(behind), batch)
     return {k: (gradient_ahead[k] - gradient_behind[k]) / (2.0 * spread(v)) for k, v in params.items()}
 
 

@@ -16,11 +16,10 @@ _MAX_LABELS = 40  # blocks that still get a label each
 
 def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
     """Return a figure: who holds each block, at what power and energy, and how the round's time is spent."""
-    blocks = [int(m) for m in np.sort(allocation.block_of_device[allocation.selected])]
-    if not blocks:
+    if not allocation.device_of_block:
         raise ProblemError("Nothing to draw: nobody uploads in this allocation.")
-    device_of_block = {int(allocation.block_of_device[i]): int(i) for i in allocation.selected}
-    device = np.array([device_of_block[m] for m in blocks])
+    blocks = list(allocation.device_of_block)
+    device = np.array(list(allocation.device_of_block.values()))
     entry = account(problem, allocation)
     figure, axes = new_figure(4, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * len(blocks))))
     figure.suptitle(

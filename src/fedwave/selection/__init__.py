@@ -1,16 +1,23 @@
-"""Who uploads: the contribution score and one policy per file."""
+"""Which devices upload: the contribution score and the policies that use it. Needs numpy alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedwave.selection.candidates import Candidates, History
 from fedwave.selection.contribution import contribution, turning_point
 from fedwave.selection.policy import SelectionPolicy, require_enough_devices
+from fedwave.selection.power_of_choice import PowerOfChoice
+from fedwave.selection.round_robin import RoundRobin
 from fedwave.selection.top_contribution import TopContribution
 from fedwave.selection.uniform import Uniform
 
 __all__ = [
     "POLICIES",
+    "Candidates",
+    "History",
+    "PowerOfChoice",
+    "RoundRobin",
     "SelectionPolicy",
     "TopContribution",
     "Uniform",
@@ -19,7 +26,10 @@ __all__ = [
     "turning_point",
 ]
 
-POLICIES: dict[str, Callable[[int], SelectionPolicy]] = {
+# Each is called with num_selected and with options of its own, by keyword.
+POLICIES: dict[str, Callable[..., SelectionPolicy]] = {
     "uniform": Uniform,
     "top-contribution": TopContribution,
+    "power-of-choice": PowerOfChoice,
+    "round-robin": RoundRobin,
 }

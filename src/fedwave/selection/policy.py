@@ -1,4 +1,4 @@
-"""What a selection policy is: it chooses, among the training devices, those that upload."""
+"""What a selection policy is: it says who computes, and then, with their reports at hand, who uploads."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ from typing import Protocol
 import numpy as np
 
 from fedwave.errors import ConfigError
-from fedwave.units import FloatArray, IntArray
+from fedwave.selection.candidates import Candidates
+from fedwave.units import IntArray
 
 
 class SelectionPolicy(Protocol):
-    """Chooses the devices that upload this round."""
+    """Chooses devices, round by round. Answers are sorted device indices out of ``candidates``."""
 
     @property
-    def needs_contribution(self) -> bool:
-        """Whether every device must compute before the choice; if not, only the chosen ones compute."""
+    def num_selected(self) -> int:
+        """How many devices it lets upload, n_k."""
         ...
 
-    def select(
-        self, num_devices: int, contribution: FloatArray | None, *, rng: np.random.Generator
-    ) -> IntArray:
-        """Return the sorted positions of the chosen devices, out of ``range(num_devices)``."""
+    @property
+    def compares_reports(self) -> bool:
+        """Whether the choice rests on what devices report, so that the server must wait for the reports."""
+        ...
+
+    def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return who computes in this round; nobody has reported yet."""
+        ...
+
+    def select(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return who uploads, among those that were asked and have reported."""
         ...
 
 
@@ -32,3 +40,15 @@ def require_enough_devices(num_selected: int, num_devices: int) -> None:
             f"num_selected must be between 1 and the number of training devices ({num_devices}), "
             f"got {num_selected}. Select fewer devices or partition the data among more."
         )
+
+
+def draw_devices(
+    candidates: Candidates,
+    count: int,
+    *,
+    rng: np.random.Generator,
+    weights: np.ndarray[tuple[int], np.dtype[np.float64]] | None = None,
+) -> IntArray:
+    """Return ``count`` of the candidates (all, if they are fewer), drawn without replacement."""
+    chosen = rng.choice(len(candidates), size=min(count, len(candidates)), replace=False, p=weights)
+    return candidates.device_index[np.sort(chosen)]

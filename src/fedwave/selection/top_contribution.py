@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.errors import ProblemError
-from fedwave.selection.policy import require_enough_devices
+from fedwave.selection.candidates import Candidates, reported
 from fedwave.units import FloatArray, IntArray
 
 
@@ -16,24 +15,24 @@ class TopContribution:
     """Choose the ``num_selected`` largest contributions; among equals, the lower index."""
 
     num_selected: int
-    needs_contribution: bool = True
+    compares_reports: bool = True
 
-    def select(
-        self, num_devices: int, contribution: FloatArray | None, *, rng: np.random.Generator
-    ) -> IntArray:
-        """Return the sorted positions of the largest contributions, Eq. (22), in O(n) expected time."""
+    def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return everybody: contributions are known only after computing, Alg. 1 lines 3-10."""
+        del rng
+        return candidates.device_index
+
+    def select(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return the devices with the largest contributions, Eq. (22), in O(n) expected time."""
         del rng  # deterministic
-        if contribution is None or contribution.shape != (num_devices,):
-            raise ProblemError(
-                f"top-contribution needs a contribution from each of the {num_devices} devices, got "
-                f"{None if contribution is None else contribution.shape}. Let every device compute first."
-            )
-        require_enough_devices(self.num_selected, num_devices)
-        return largest(contribution, self.num_selected)
+        values = reported(candidates.contribution, "contribution", "top-contribution")
+        return candidates.device_index[largest(values, min(self.num_selected, len(candidates)))]
 
 
 def largest(values: FloatArray, count: int) -> IntArray:
     """Return the sorted positions of the ``count`` largest values; equal values go to the lower position."""
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
     threshold = np.partition(values, len(values) - count)[len(values) - count]  # introselect, O(n)
     above = np.flatnonzero(values > threshold)
     level = np.flatnonzero(values == threshold)[: count - len(above)]

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.selection.policy import require_enough_devices
-from fedwave.units import FloatArray, IntArray
+from fedwave.selection.candidates import Candidates
+from fedwave.selection.policy import draw_devices
+from fedwave.units import IntArray
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Choose ``num_selected`` devices at random, without replacement."""
+    """Draw ``num_selected`` devices without replacement, before they compute: the others need not."""
 
     num_selected: int
-    needs_contribution: bool = False
+    compares_reports: bool = False
 
-    def select(
-        self, num_devices: int, contribution: FloatArray | None, *, rng: np.random.Generator
-    ) -> IntArray:
-        """Return the sorted positions of a uniform draw; contributions play no part."""
-        del contribution
-        require_enough_devices(self.num_selected, num_devices)
-        return np.sort(rng.choice(num_devices, size=self.num_selected, replace=False)).astype(np.int64)
+    def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return the draw."""
+        return draw_devices(candidates, self.num_selected, rng=rng)
+
+    def select(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
+        """Return all that were drawn; reports play no part."""
+        del rng
+        return candidates.device_index

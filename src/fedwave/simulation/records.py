@@ -1,4 +1,4 @@
-"""What a run reports: one record a round, columns for each device. Never read back by the algorithm."""
+"""What a run reports: one record a round, rows for each device. Never read back by the algorithm."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from fedwave.learning.tasks import Metric
 from fedwave.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """The evaluation of a global model on the held-out devices."""
+class HeldOutResult:
+    """The evaluation of a global model on the held-out devices, after adaptation to each of them."""
 
     device_ids: IntArray
     num_query: IntArray
     loss: FloatArray
-    accuracy: FloatArray
+    metric: FloatArray
+    measured: Metric  # what the metric is
 
     @property
     def mean_loss(self) -> float:
@@ -26,14 +28,14 @@ class HeldOut:
         return float(self.loss.mean())
 
     @property
-    def mean_accuracy(self) -> float:
-        """The mean over devices of each one's accuracy."""
-        return float(self.accuracy.mean())
+    def mean_metric(self) -> float:
+        """The mean over devices of each one's metric."""
+        return float(self.metric.mean())
 
     @property
-    def pooled_accuracy(self) -> float:
-        """The share of all query samples that are classified correctly."""
-        return float((self.accuracy * self.num_query).sum() / self.num_query.sum())
+    def pooled_metric(self) -> float:
+        """The metric over all query samples together, e.g. the share that is classified correctly."""
+        return float((self.metric * self.num_query).sum() / self.num_query.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,4 +46,4 @@ class RoundRecord:
     columns: Mapping[str, Any]  # one value each: a row of rounds.csv
     device_ids: IntArray
     device_columns: Mapping[str, NDArray[Any]]  # one entry a training device: rows of devices.csv
-    heldout: HeldOut | None  # None in rounds without evaluation
+    heldout: HeldOutResult | None  # None in rounds without evaluation

@@ -5,26 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
-from fedwave.units import FloatArray, db_to_linear
-from fedwave.wireless.config import CellConfig, FadingConfig, FileChannel, UniformChannel
-from fedwave.wireless.fading import rayleigh_power, rician_power
-from fedwave.wireless.fleet import Fleet, draw_fleet
-from fedwave.wireless.gains_file import GainsFile, load_gains
-from fedwave.wireless.interference import check_interference, draw_interference_w
-from fedwave.wireless.large_scale import LargeScale, draw_large_scale
+from fedwave.units import FloatArray
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.channels import CHANNELS, Channel
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.delivery import UploadRisks
+from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.fleet_draw import draw_fleet
+from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.sanity import unit_warnings
-
-
-@dataclass(frozen=True, eq=False)
-class ChannelDraw:
-    """The radio channel of one round. The arrays are read-only."""
-
-    channel_gain: FloatArray  # h: (n,), the same on all blocks, or (n, M)
-    interference_w: FloatArray  # I: (M,)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,43 +28,27 @@ class Cell:
     config: CellConfig
     seed: int
     fleet: Fleet
+    channel: Channel
     num_blocks: int
     bandwidth_hz: float
     noise_psd_w_per_hz: float  # the receiver's noise figure included
-    large_scale: LargeScale | None  # None: the channel has no geometry
-    gains_file: GainsFile | None
-    warnings: tuple[str, ...]  # units that look wrong, places outside a model's range
 
     @classmethod
     def build(cls, config: CellConfig, *, num_devices: int, seed: int) -> Cell:
         """Return the cell with its fleet and places drawn; files are read and checked here."""
         if num_devices < 1:
             raise ProblemError(f"num_devices must be >= 1, got {num_devices}. A cell needs a device.")
-        check_interference(config.interference, num_blocks=config.num_blocks)
-        fleet = draw_fleet(config.fleet, num_devices=num_devices, seed=seed)
-        channel = config.channel
-        large_scale = None
-        gains_file = None
-        if isinstance(channel, FileChannel):
-            gains_file = load_gains(
-                channel.path,
-                num_devices=num_devices,
-                num_blocks=config.num_blocks,
-                in_db=channel.in_db,
-                beyond_last_round=channel.beyond_last_round,
-            )
-        elif not isinstance(channel, UniformChannel):
-            large_scale = draw_large_scale(channel, num_devices=num_devices, seed=seed)
+        config.interference.check(num_blocks=config.num_blocks)
         return cls(
             config=config,
             seed=seed,
-            fleet=fleet,
+            fleet=draw_fleet(config.fleet, num_devices=num_devices, seed=seed),
+            channel=CHANNELS[config.channel.kind].build(
+                config.channel, num_devices=num_devices, num_blocks=config.num_blocks, seed=seed
+            ),
             num_blocks=config.num_blocks,
             bandwidth_hz=config.bandwidth_hz,
             noise_psd_w_per_hz=config.effective_noise_psd_w_per_hz,
-            large_scale=large_scale,
-            gains_file=gains_file,
-            warnings=unit_warnings(config, fleet=fleet, large_scale=large_scale, gains_file=gains_file),
         )
 
     @property
@@ -87,6 +62,11 @@ class Cell:
         return self.bandwidth_hz * self.noise_psd_w_per_hz
 
     @property
+    def large_scale(self) -> LargeScale | None:
+        """The devices' places and what they cost; None where the channel has no geometry."""
+        return self.channel.large_scale
+
+    @property
     def position_m(self) -> FloatArray | None:
         """Positions (n, 2), the base station at the origin; None where the channel has no geometry."""
         return None if self.large_scale is None else self.large_scale.position_m
@@ -96,9 +76,29 @@ class Cell:
         """Ground distances (n,) to the base station; None where the channel has no geometry."""
         return None if self.large_scale is None else self.large_scale.distance_m
 
+    @property
+    def upload_risks(self) -> UploadRisks:
+        """What can keep an upload in this cell from arriving."""
+        return self.config.losses.risks
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Units that look wrong, places outside a model's range; none for normalised cells without units."""
+        if self.config.normalised:
+            return ()
+        units = unit_warnings(
+            self.fleet, bandwidth_hz=self.bandwidth_hz, noise_psd_w_per_hz=self.noise_psd_w_per_hz
+        )
+        return (*units, *self.channel.warnings)
+
+    def check_rounds(self, num_rounds: int) -> None:
+        """Raise if the channel comes to its end before that many rounds, as a recording may."""
+        if self.channel.has_own_rounds:
+            self.draw(num_rounds - 1)
+
     def draw(self, round_index: int) -> ChannelDraw:
-        """Return the channel of one round. A static cell repeats round 0; a gains file keeps its rounds."""
-        if self.config.redraw == "static" and self.gains_file is None:
+        """Return the channel of one round. A static cell repeats round 0; a recording keeps its rounds."""
+        if self.config.redraw == "static" and not self.channel.has_own_rounds:
             return self._static_draw
         return self._draw(round_index)
 
@@ -108,43 +108,12 @@ class Cell:
 
     def _draw(self, round_index: int) -> ChannelDraw:
         drawn_round = 0 if self.config.redraw == "static" else round_index
-        interference_w = draw_interference_w(
-            self.config.interference,
+        interference_w = self.config.interference.draw_w(
             num_blocks=self.num_blocks,
             noise_w=self.noise_w,
             rng=generator(self.seed, Stream.INTERFERENCE, drawn_round),
         )
-        channel_gain = self._draw_gain(round_index, rng=generator(self.seed, Stream.CHANNEL, drawn_round))
+        channel_gain = self.channel.gain(round_index, rng=generator(self.seed, Stream.CHANNEL, drawn_round))
         channel_gain.flags.writeable = False
         interference_w.flags.writeable = False
         return ChannelDraw(channel_gain=channel_gain, interference_w=interference_w)
-
-    def _draw_gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
-        if self.gains_file is not None:
-            return self.gains_file.round_gain(round_index)
-        channel = self.config.channel
-        if isinstance(channel, UniformChannel):
-            return rng.uniform(channel.low, channel.high, self.num_devices)
-        assert self.large_scale is not None  # build
-        assert not isinstance(channel, FileChannel)
-        return _fade(self.large_scale, channel.fading, num_blocks=self.num_blocks, rng=rng)
-
-
-def _fade(
-    large_scale: LargeScale, fading: FadingConfig, *, num_blocks: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return the large-scale gains (n,) times fading: (n, M), or (n,) where blocks do not differ."""
-    gain = large_scale.gain
-    if fading.kind == "none":
-        return gain.copy()
-    shape = (len(gain), num_blocks if fading.per_block else 1)
-    if fading.kind == "rayleigh":
-        power = rayleigh_power(shape, rng=rng)
-    else:
-        # Only a device in sight has a steady path; K = 0 is Rayleigh.
-        in_sight = large_scale.is_line_of_sight
-        share_in_sight = np.ones(len(gain)) if in_sight is None else in_sight.astype(np.float64)
-        k_factor = db_to_linear(fading.rician_k_db) * share_in_sight[:, np.newaxis]
-        power = rician_power(shape, k_factor=k_factor, rng=rng)
-    power *= gain[:, np.newaxis]
-    return power if fading.per_block else power[:, 0]

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Tag, model_validator
 
+from fedwave.settings import FiniteFloat, Section
 from fedwave.units import FloatArray
 
-FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 
-
-class Uniform(BaseModel):
+class Uniform(Section):
     """The uniform distribution on [low, high)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     low: FiniteFloat
     high: FiniteFloat

@@ -8,7 +8,6 @@ import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray
-from fedwave.wireless.config import DiscPlacement, DistancePlacement, FilePlacement
 from fedwave.wireless.csv_columns import read_columns
 
 
@@ -43,27 +42,6 @@ def read_positions(path: Path, *, num_devices: int) -> FloatArray:
             "Write metres from the base station."
         )
     return position_m
-
-
-def place(
-    placement: DiscPlacement | DistancePlacement | FilePlacement,
-    *,
-    num_devices: int,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return positions (n, 2) in metres as the placement asks."""
-    if isinstance(placement, DiscPlacement):
-        return place_in_disc(
-            num_devices, radius_m=placement.radius_m, min_distance_m=placement.min_distance_m, rng=rng
-        )
-    if isinstance(placement, DistancePlacement):
-        return place_by_distance(
-            num_devices,
-            min_distance_m=placement.min_distance_m,
-            max_distance_m=placement.max_distance_m,
-            rng=rng,
-        )
-    return read_positions(placement.path, num_devices=num_devices)
 
 
 def ground_distance_m(position_m: FloatArray) -> FloatArray:

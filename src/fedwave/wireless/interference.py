@@ -1,52 +1,117 @@
-"""Interference on each block: the power that other cells' devices add to the noise."""
+"""Interference on each block, the power that other cells' devices add to the noise: a class for each kind."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
+from pydantic import Field
 
 from fedwave.errors import ProblemError
+from fedwave.settings import NonNegativeFloat, Section
 from fedwave.units import FloatArray, db_to_linear
-from fedwave.wireless.config import (
-    DrawnInterference,
-    EvenInterference,
-    Interference,
-    ListedInterference,
-    NoiseRise,
-)
-from fedwave.wireless.distribution import bounds, draw
+from fedwave.wireless.distribution import Distribution, bounds, draw
 
 
-def draw_interference_w(
-    config: Interference, *, num_blocks: int, noise_w: float, rng: np.random.Generator
-) -> FloatArray:
-    """Return I_m for each block, shape (M,). ``noise_w`` is the thermal noise B N0 in one block."""
-    if isinstance(config, DrawnInterference):
-        return draw(config.power_w, num_blocks, rng=rng)
-    if isinstance(config, EvenInterference):
-        return np.linspace(config.low_w, config.high_w, num_blocks)
-    if isinstance(config, NoiseRise):
-        return noise_w * (db_to_linear(draw(config.rise_db, num_blocks, rng=rng)) - 1.0)
-    if isinstance(config, ListedInterference):
-        return np.asarray(config.power_w, dtype=np.float64)
-    return np.zeros(num_blocks)
+class InterferenceSection(Section):
+    """One way to say how much others disturb each block."""
+
+    def check(self, *, num_blocks: int) -> None:
+        """Raise if the powers could be negative or do not fit the number of blocks."""
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return I_m for each block, shape (M,). ``noise_w`` is the thermal noise B N0 in one block."""
+        raise NotImplementedError
 
 
-def check_interference(config: Interference, *, num_blocks: int) -> None:
-    """Raise if the interference could be negative or does not fit the number of blocks."""
-    if isinstance(config, ListedInterference) and len(config.power_w) != num_blocks:
-        raise ProblemError(
-            f"interference.power_w lists {len(config.power_w)} blocks, but num_blocks is {num_blocks}. "
-            "Give one power per block."
-        )
-    if isinstance(config, DrawnInterference) and bounds(config.power_w)[0] < 0.0:
-        raise ProblemError(
-            f"interference.power_w must be >= 0, got {bounds(config.power_w)[0]:g}. "
-            "It is a power in watts; convert dBm with 1e-3 * 10^(x/10)."
-        )
-    if isinstance(config, NoiseRise):
-        low_db, high_db = bounds(config.rise_db)
+class NoInterference(InterferenceSection):
+    """Nobody else is on the air."""
+
+    kind: Literal["none"] = "none"
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return zeros."""
+        del noise_w, rng
+        return np.zeros(num_blocks)
+
+
+class DrawnInterference(InterferenceSection):
+    """A power for each block, drawn or constant."""
+
+    kind: Literal["drawn"] = "drawn"
+    power_w: Distribution
+
+    def check(self, *, num_blocks: int) -> None:
+        """Raise if a power could be negative."""
+        del num_blocks
+        low_w, _ = bounds(self.power_w)
+        if low_w < 0.0:
+            raise ProblemError(
+                f"interference.power_w must be >= 0, got {low_w:g}. "
+                "It is a power in watts; convert dBm with 1e-3 * 10^(x/10)."
+            )
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return a draw for each block."""
+        del noise_w
+        return draw(self.power_w, num_blocks, rng=rng)
+
+
+class EvenInterference(InterferenceSection):
+    """Powers spaced evenly over the blocks, from the cleanest to the worst."""
+
+    kind: Literal["evenly-spaced"] = "evenly-spaced"
+    low_w: NonNegativeFloat
+    high_w: NonNegativeFloat
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return the same powers every time."""
+        del noise_w, rng
+        return np.linspace(self.low_w, self.high_w, num_blocks)
+
+
+class NoiseRise(InterferenceSection):
+    """Interference as a rise over thermal noise, drawn for each block: I = (10^(rise/10) - 1) B N0."""
+
+    kind: Literal["noise-rise"] = "noise-rise"
+    rise_db: Distribution
+
+    def check(self, *, num_blocks: int) -> None:
+        """Raise if a rise could be negative, or leaves the range of floats."""
+        del num_blocks
+        low_db, high_db = bounds(self.rise_db)
         if low_db < 0.0 or high_db > 1000.0:
             raise ProblemError(
                 f"interference.rise_db must lie in 0 to 1000, got {low_db:g} to {high_db:g}. "
                 "Interference can only raise the noise; use 0 for none."
             )
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return the power that lifts each block's noise by its drawn rise."""
+        return noise_w * (db_to_linear(draw(self.rise_db, num_blocks, rng=rng)) - 1.0)
+
+
+class ListedInterference(InterferenceSection):
+    """A power written down for each block."""
+
+    kind: Literal["listed"] = "listed"
+    power_w: Annotated[tuple[NonNegativeFloat, ...], Field(strict=False)]  # TOML has lists, no tuples
+
+    def check(self, *, num_blocks: int) -> None:
+        """Raise unless there is one power per block."""
+        if len(self.power_w) != num_blocks:
+            raise ProblemError(
+                f"interference.power_w lists {len(self.power_w)} blocks, but num_blocks is {num_blocks}. "
+                "Give one power per block."
+            )
+
+    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
+        """Return the list."""
+        del num_blocks, noise_w, rng
+        return np.asarray(self.power_w, dtype=np.float64)
+
+
+Interference = Annotated[
+    NoInterference | DrawnInterference | EvenInterference | NoiseRise | ListedInterference,
+    Field(discriminator="kind"),
+]

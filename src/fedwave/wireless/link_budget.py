@@ -8,7 +8,8 @@ import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray, linear_to_db, watt_to_dbm
-from fedwave.wireless.cell import Cell, ChannelDraw
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.link import uplink_rate_bps, upload_delay_s, upload_energy_j
 
 

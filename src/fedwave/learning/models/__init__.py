@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from fedwave.errors import ModelError, did_you_mean
 from fedwave.learning.models.base import Model
 from fedwave.learning.models.cnn import Cnn
 from fedwave.learning.models.mlp import Mlp
-from fedwave.learning.models.user import UserModel, import_factory
+from fedwave.learning.models.user import UserModel
 
-__all__ = ["MODELS", "Cnn", "Mlp", "Model", "UserModel", "build_model"]
+__all__ = ["MODELS", "Cnn", "Mlp", "Model", "UserModel", "build_model", "model_options"]
 
 
-def _cnn(
-    input_shape: tuple[int, ...], num_classes: int, channels: Sequence[int], hidden: Sequence[int]
-) -> Model:
+def _cnn(input_shape: tuple[int, ...], num_outputs: int, *, channels: Sequence[int] = (32, 64, 128)) -> Model:
     if len(input_shape) != 3:
         raise ModelError(
             f"model.kind cnn needs images of shape (channels, height, width), got inputs of shape "
             f"{input_shape}. Use the mlp for other data."
         )
-    return Cnn((input_shape[0], input_shape[1], input_shape[2]), num_classes, tuple(channels))
+    return Cnn((input_shape[0], input_shape[1], input_shape[2]), num_outputs, tuple(channels))
 
 
-def _mlp(
-    input_shape: tuple[int, ...], num_classes: int, channels: Sequence[int], hidden: Sequence[int]
-) -> Model:
-    return Mlp(input_shape, num_classes, tuple(hidden))
+def _mlp(input_shape: tuple[int, ...], num_outputs: int, *, hidden: Sequence[int] = (64,)) -> Model:
+    return Mlp(input_shape, num_outputs, tuple(hidden))
 
 
-def _softmax(
-    input_shape: tuple[int, ...], num_classes: int, channels: Sequence[int], hidden: Sequence[int]
-) -> Model:
-    return Mlp(input_shape, num_classes, ())
+def _softmax(input_shape: tuple[int, ...], num_outputs: int) -> Model:
+    return Mlp(input_shape, num_outputs, ())
 
 
-MODELS: dict[str, Callable[[tuple[int, ...], int, Sequence[int], Sequence[int]], Model]] = {
+# Each is called with the input shape, the number of outputs, and options of its own as keywords.
+MODELS: dict[str, Callable[..., Model]] = {
     "cnn": _cnn,
     "mlp": _mlp,
     "softmax": _softmax,
 }
 
 
-def build_model(
-    kind: str,
-    input_shape: tuple[int, ...],
-    num_classes: int,
-    *,
-    channels: Sequence[int] = (32, 64, 128),
-    hidden: Sequence[int] = (64,),
-) -> Model:
+def build_model(kind: str, input_shape: tuple[int, ...], num_outputs: int, **options: Any) -> Model:
     """Return the model of that kind: a name in ``MODELS`` or ``package.module:factory``."""
+    known = model_options(kind)
+    for name, value in options.items():
+        if name not in known:
+            instead = (
+                f"Its options: {', '.join(known)}." if known else "It has no options; leave this one out."
+            )
+            raise ModelError(f"model.{name} is not an option of model.kind {kind}, got {value}. {instead}")
     if ":" in kind:
-        return UserModel(import_factory(kind), input_shape, num_classes, name=kind)
+        return UserModel(kind, input_shape, num_outputs)
+    return MODELS[kind](input_shape, num_outputs, **options)
+
+
+def model_options(kind: str) -> tuple[str, ...]:
+    """Return the names of the options that a kind of model has; a user's own factory has none."""
+    if ":" in kind:
+        return ()
     if kind not in MODELS:
         raise ModelError(
             f'model.kind must be a model or package.module:factory, got "{kind}". '
             + did_you_mean(kind, MODELS)
         )
-    return MODELS[kind](input_shape, num_classes, channels, hidden)
+    return tuple(inspect.signature(MODELS[kind]).parameters)[2:]  # after input_shape and num_outputs

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from fedwave.learning.models.initialise import constant_bias, truncated_normal
 from fedwave.learning.models.stacked_convolution import convolve_and_pool
+from fedwave.learning.models.state_dict import require_layout
 from fedwave.learning.parameters import Parameters
 
 NEGATIVE_SLOPE = 0.2  # LeakyReLU, as in the authors' earlier code
@@ -21,12 +22,12 @@ NEGATIVE_SLOPE = 0.2  # LeakyReLU, as in the authors' earlier code
 class Cnn:
     """Blocks of 3x3 SAME convolution, LeakyReLU and 3x3 stride-2 SAME max-pool, then one linear layer.
 
-    Parameters are kept as (3, 3, in, out) and (features, classes), ready for matrix products on channels-last
+    Parameters are kept as (3, 3, in, out) and (features, outputs), ready for matrix products on channels-last
     images; ``to_state_dict`` has torch's usual layout.
     """
 
     input_shape: tuple[int, int, int]  # channels, height, width
-    num_classes: int
+    num_outputs: int
     channels: tuple[int, ...] = (32, 64, 128)
 
     @property
@@ -46,12 +47,12 @@ class Cnn:
             parameters[f"conv{index}.bias"] = constant_bias(after)
             before = after
         height, width = self.pooled_extent
-        parameters["linear.weight"] = truncated_normal((height * width * before, self.num_classes), rng=rng)
-        parameters["linear.bias"] = constant_bias(self.num_classes)
+        parameters["linear.weight"] = truncated_normal((height * width * before, self.num_outputs), rng=rng)
+        parameters["linear.bias"] = constant_bias(self.num_outputs)
         return parameters
 
-    def logits(self, parameters: Parameters, inputs: Tensor) -> Tensor:
-        """Return class scores (devices, samples, classes)."""
+    def outputs(self, parameters: Parameters, inputs: Tensor) -> Tensor:
+        """Return (devices, samples, outputs)."""
         images = inputs.permute(0, 1, 3, 4, 2)
         for index in range(1, len(self.channels) + 1):
             images = convolve_and_pool(
@@ -62,19 +63,30 @@ class Cnn:
         )
 
     def to_state_dict(self, parameters: Parameters) -> Parameters:
-        """Return one model in torch's layout: (out, in, 3, 3) and (classes, features in C, H, W order)."""
+        """Return one model in torch's layout: (out, in, 3, 3) and (outputs, features in C, H, W order)."""
         state = dict(parameters)
         for index in range(1, len(self.channels) + 1):
             name = f"conv{index}.weight"
             state[name] = parameters[name].permute(3, 2, 0, 1).contiguous()
         height, width = self.pooled_extent
-        linear = parameters["linear.weight"].reshape(height, width, self.channels[-1], self.num_classes)
-        state["linear.weight"] = linear.permute(3, 2, 0, 1).reshape(self.num_classes, -1).contiguous()
+        linear = parameters["linear.weight"].reshape(height, width, -1, self.num_outputs)
+        state["linear.weight"] = linear.permute(3, 2, 0, 1).reshape(self.num_outputs, -1).contiguous()
         return state
+
+    def from_state_dict(self, state: Parameters) -> Parameters:
+        """Return the model of which ``state`` is the state dict."""
+        require_layout(state, self.to_state_dict(self.initial_parameters(np.random.default_rng(0))))
+        parameters = dict(state)
+        for index in range(1, len(self.channels) + 1):
+            name = f"conv{index}.weight"
+            parameters[name] = state[name].permute(2, 3, 1, 0).contiguous()
+        linear = state["linear.weight"].reshape(self.num_outputs, -1, *self.pooled_extent)
+        parameters["linear.weight"] = linear.permute(2, 3, 1, 0).reshape(-1, self.num_outputs).contiguous()
+        return parameters
 
     def to_module(self, parameters: Parameters) -> nn.Module:
         """Return one model as a plain torch module."""
-        module = CnnModule(self.input_shape[0], self.channels, self.pooled_extent, self.num_classes)
+        module = CnnModule(self.input_shape[0], self.channels, self.pooled_extent, self.num_outputs)
         module.to(parameters["linear.weight"].dtype).load_state_dict(self.to_state_dict(parameters))
         return module
 
@@ -83,7 +95,7 @@ class CnnModule(nn.Module):
     """The same network from torch's own layers, on images (samples, channels, height, width)."""
 
     def __init__(
-        self, in_channels: int, channels: Sequence[int], pooled_extent: tuple[int, int], num_classes: int
+        self, in_channels: int, channels: Sequence[int], pooled_extent: tuple[int, int], num_outputs: int
     ) -> None:
         super().__init__()
         self.num_layers = len(channels)
@@ -91,13 +103,13 @@ class CnnModule(nn.Module):
         for index, after in enumerate(channels, start=1):
             self.add_module(f"conv{index}", nn.Conv2d(before, after, 3, padding=1))
             before = after
-        self.linear = nn.Linear(pooled_extent[0] * pooled_extent[1] * before, num_classes)
+        self.linear = nn.Linear(pooled_extent[0] * pooled_extent[1] * before, num_outputs)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return class scores (samples, classes)."""
+        """Return (samples, outputs)."""
         for index in range(1, self.num_layers + 1):
             images = F.leaky_relu(self.get_submodule(f"conv{index}")(images), NEGATIVE_SLOPE)
             top, left = images.shape[2] % 2, images.shape[3] % 2  # TensorFlow's SAME rule
             images = F.max_pool2d(F.pad(images, (left, 1, top, 1), value=float("-inf")), 3, stride=2)
-        scores: Tensor = self.linear(images.flatten(1))
-        return scores
+        outputs: Tensor = self.linear(images.flatten(1))
+        return outputs

@@ -1,4 +1,4 @@
-"""A multi-layer perceptron; without hidden layers it is softmax regression."""
+"""A multi-layer perceptron; without hidden layers it is softmax (or linear) regression."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fedwave.learning.models.initialise import constant_bias, truncated_normal
+from fedwave.learning.models.state_dict import require_layout
 from fedwave.learning.parameters import Parameters
 
 
@@ -20,13 +21,13 @@ class Mlp:
     """Linear layers with ReLU between them. Weights are kept as (in, out)."""
 
     input_shape: tuple[int, ...]
-    num_classes: int
+    num_outputs: int
     hidden: tuple[int, ...] = (64,)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """The size of every layer, input and output included."""
-        return (math.prod(self.input_shape), *self.hidden, self.num_classes)
+        return (math.prod(self.input_shape), *self.hidden, self.num_outputs)
 
     def initial_parameters(self, rng: np.random.Generator) -> Parameters:
         """Return weights from a truncated normal (std 0.1) and biases of 0.1."""
@@ -36,8 +37,8 @@ class Mlp:
             parameters[f"linear{index}.bias"] = constant_bias(after)
         return parameters
 
-    def logits(self, parameters: Parameters, inputs: Tensor) -> Tensor:
-        """Return class scores (devices, samples, classes)."""
+    def outputs(self, parameters: Parameters, inputs: Tensor) -> Tensor:
+        """Return (devices, samples, outputs)."""
         values = inputs.flatten(2)
         num_layers = len(self.widths) - 1
         for index in range(1, num_layers + 1):
@@ -52,6 +53,13 @@ class Mlp:
         return {
             name: value.T.contiguous() if name.endswith("weight") else value
             for name, value in parameters.items()
+        }
+
+    def from_state_dict(self, state: Parameters) -> Parameters:
+        """Return the model of which ``state`` is the state dict."""
+        require_layout(state, self.to_state_dict(self.initial_parameters(np.random.default_rng(0))))
+        return {
+            name: value.T.contiguous() if name.endswith("weight") else value for name, value in state.items()
         }
 
     def to_module(self, parameters: Parameters) -> nn.Module:
@@ -71,7 +79,7 @@ class MlpModule(nn.Module):
             self.add_module(f"linear{index}", nn.Linear(before, after))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return class scores (samples, classes)."""
+        """Return (samples, outputs)."""
         values = inputs.flatten(1)
         for index in range(1, self.num_layers + 1):
             values = self.get_submodule(f"linear{index}")(values)

@@ -1,0 +1,108 @@
+"""Chen et al. 2020 ("A joint learning and communications framework..."): Hungarian matching at full power.
+
+Their server minimises the data lost to unselected users and packet errors, K_i (1 - a_i + a_i q_i), over
+the blocks, under hard limits on each user's upload delay and energy. Simplified here: contributions u_i
+stand for the data sizes K_i; power is fixed at its maximum (as in their public code) instead of lowered
+to meet the energy limit; the energy limit counts the upload only; the downlink is left out, as everywhere
+in this package.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedwave.allocation.assignment import assign_blocks
+from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
+from fedwave.allocation.cpu_frequency import full_cpu_frequencies
+from fedwave.allocation.limits import watts_per_snr
+from fedwave.allocation.optimal.dominance import undominated
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Allocation
+from fedwave.errors import ProblemError
+from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.wireless.link import upload_delay_s, upload_energy_j
+
+_WATERFALL = 1.08  # their threshold m (0.023 dB) of the packet error rate q = 1 - exp(-m (I + B N0) / (p h))
+
+
+def allocate_chen2020(
+    problem: AllocationProblem,
+    *,
+    max_delay_s: float | None = None,
+    max_energy_j: float | None = None,
+    waterfall_threshold: float = _WATERFALL,
+    may_upload: BoolArray | None = None,
+) -> Allocation:
+    """Return Chen et al.'s allocation: the matching within the limits with the largest sum of u (1 - q).
+
+    The limits are the problem's, tightened by ``max_delay_s`` and ``max_energy_j`` (theirs: 0.5 s, 0.003
+    J). CPUs run at full frequency. ``waterfall_threshold`` = 0 switches packet errors off. The objective
+    reported is that of (P).
+    """
+    if not waterfall_threshold >= 0.0:
+        raise ProblemError(
+            f"waterfall_threshold must be >= 0, got {waterfall_threshold:g}. Use 0 for no errors."
+        )
+    device = np.flatnonzero((problem.contribution > 0) & (problem.max_power_w > 0))
+    if may_upload is not None:
+        device = device[may_upload[device]]
+    if not problem.is_frequency_selective and problem.num_blocks:
+        device = device[undominated(_criteria(problem, device), problem.num_blocks)]
+    block = np.arange(problem.num_blocks)
+    weight = _weights(
+        problem, device[:, None], block[None, :], max_delay_s, max_energy_j, waterfall_threshold
+    )
+    row, column = assign_blocks(weight)
+    chosen, where = device[row], block[column]
+    snr = problem.max_power_w[chosen] / watts_per_snr(problem, chosen, where)
+    return allocate_on_blocks(
+        problem,
+        method="chen2020",
+        device=chosen,
+        block=where,
+        snr=snr,
+        cpu=full_cpu_frequencies(problem),
+        iterations=1,
+    )
+
+
+def _criteria(problem: AllocationProblem, device: IntArray) -> tuple[FloatArray, ...]:
+    """Return what makes a device at least as good as another on every block: u, h p, and frugality.
+
+    At equal or better h p, a smaller power takes less energy. Keeps a million devices from filling an (n,
+    M) matrix.
+    """
+    power = problem.max_power_w[device]
+    criteria = [problem.contribution[device], problem.channel_gain[device] * power, -power]
+    if problem.max_energy_j is not None:
+        criteria.append(problem.energy_limit_of(device))
+    return tuple(criteria)
+
+
+def _weights(
+    problem: AllocationProblem,
+    device: IntArray,
+    block: IntArray,
+    max_delay_s: float | None,
+    max_energy_j: float | None,
+    waterfall_threshold: float,
+) -> FloatArray:
+    """Return u (1 - q) of every pair, (devices, M); 0 where full power breaks a limit."""
+    device, block = np.broadcast_arrays(device, block)
+    power = problem.max_power_w[device]
+    rate = problem.rate_bps_of(device, block, power)
+    with np.errstate(over="ignore"):
+        delay = upload_delay_s(rate, model_bits=problem.model_bits)
+        energy = upload_energy_j(power, delay)
+    fits = (rate > 0) & (energy <= problem.energy_limit_of(device))
+    for limit in (problem.max_delay_s, max_delay_s):
+        if limit is not None:
+            fits &= delay <= limit
+    if max_energy_j is not None:
+        fits &= energy <= max_energy_j
+    inverse_snr = np.divide(
+        watts_per_snr(problem, device, block), power, out=np.zeros(power.shape), where=fits
+    )
+    with np.errstate(under="ignore"):
+        success = np.exp(-waterfall_threshold * inverse_snr)
+    return np.asarray(np.where(fits, problem.contribution[device] * success, 0.0))

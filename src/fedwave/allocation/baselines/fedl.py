@@ -1,0 +1,55 @@
+"""FEDL (Dinh et al.): CPU and radio each traded against delay in closed form, restricted to this model.
+
+FEDL has all devices take part and share the uplink by TDMA, so the round pays for the *sum* of the upload
+times. Its problem SUB1 (CPU) is (SP1) with kappa = eta_2 / eta_1 and no lower frequency limit. Its SUB2
+(radio) falls apart into one Lambert-W formula per device, Eq. (56). Restricted here: the given devices take
+part, at most as many as there are blocks; TDMA slots become blocks, matched so that FEDL's own sum of costs
+is smallest; the learning part (its accuracy parameter theta) is left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
+from fedwave.allocation.baselines.selfish_power import selfish_snr
+from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
+from fedwave.allocation.limits import watts_per_snr
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Allocation
+from fedwave.units import FloatArray, IntArray
+
+_REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible one, so it is matched last
+
+
+def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
+    """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
+
+    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
+    """
+    shape = (selected.size, problem.num_blocks)
+    every_device = np.broadcast_to(selected[:, None], shape).ravel()
+    every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()
+    snr = selfish_snr(problem, every_device, every_block).reshape(shape)
+    watts = watts_per_snr(problem, every_device, every_block).reshape(shape)
+    row, block = linear_sum_assignment(_costs(problem, snr, watts))
+    return allocate_on_blocks(
+        problem,
+        method="fedl",
+        device=selected[row],
+        block=np.asarray(block, dtype=np.int64),
+        snr=snr[row, block],
+        cpu=solve_cpu_frequencies(problem),
+        iterations=1,
+    )
+
+
+def _costs(problem: AllocationProblem, snr: FloatArray, watts: FloatArray) -> FloatArray:
+    """Return (eta_1 p + eta_2) times the upload delay of every pair, FEDL's SUB2."""
+    can = snr > 0
+    cost = np.zeros(snr.shape)
+    delay = problem.nat_time_s / np.log1p(snr[can])
+    cost[can] = (problem.energy_weight * snr[can] * watts[can] + problem.delay_weight) * delay
+    cost[~can] = _REFUSED * (1.0 + cost.max(initial=0.0))
+    return cost

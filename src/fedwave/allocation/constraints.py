@@ -1,0 +1,91 @@
+"""Which constraints of (P) and which hard limits an allocation breaks, checked from the definitions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Allocation, misfits
+from fedwave.units import BoolArray, FloatArray
+from fedwave.wireless.link import compute_delay_s, upload_delay_s, upload_energy_j
+
+
+def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
+    """Return one line for each constraint of (P) or hard limit that the allocation breaks; empty if none.
+
+    Each line names the device. Decisions of the wrong shape, or on blocks that do not exist, leave nothing
+    else to compare: then only they are listed.
+    """
+    found = misfits(problem, allocation)
+    if found:
+        return found
+    with np.errstate(over="ignore"):  # an absurd power is listed, not raised
+        return (
+            *_shared_blocks(allocation),
+            *_out_of_range(allocation.transmit_power_w, problem.max_power_w, "transmits", "W", "max_power_w"),
+            *_broken_uploads(problem, allocation),
+            *_out_of_range(
+                allocation.cpu_frequency_hz, problem.max_frequency_hz, "computes", "Hz", "max_frequency_hz"
+            ),
+            *_broken_computing(problem, allocation),
+        )
+
+
+def _shared_blocks(allocation: Allocation) -> Iterator[str]:
+    """Yield each block that carries several devices, Eq. (27)."""
+    block, count = np.unique(allocation.block_of_device[allocation.selected], return_counts=True)
+    for shared in block[count > 1]:
+        devices = np.flatnonzero(allocation.block_of_device == shared)
+        yield f"block {shared} carries devices {', '.join(map(str, devices))}: one may hold it, Eq. (27)"
+
+
+def _out_of_range(values: FloatArray, largest: FloatArray, verb: str, unit: str, limit: str) -> Iterator[str]:
+    """Yield each device outside 0..limit, Eq. (33), (34); a value that is no number is outside, too."""
+    for device in np.flatnonzero(~((values >= 0) & (values <= largest))):
+        yield f"device {device} {verb} at {values[device]:g} {unit}, outside 0..{largest[device]:g} ({limit})"
+
+
+def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield each device that sends without a block, never ends, or breaks the deadline or its own limit."""
+    is_idle = (allocation.block_of_device < 0) & _is_number(allocation.transmit_power_w)
+    for i in np.flatnonzero(is_idle & (allocation.transmit_power_w > 0)):
+        yield f"device {i} transmits at {allocation.transmit_power_w[i]:g} W without a block"
+    device = np.flatnonzero((allocation.block_of_device >= 0) & _is_number(allocation.transmit_power_w))
+    block, power = allocation.block_of_device[device], allocation.transmit_power_w[device]
+    delay = upload_delay_s(problem.rate_bps_of(device, block, power), model_bits=problem.model_bits)
+    ends = np.isfinite(delay)
+    for i, m, watts in zip(device[~ends], block[~ends], power[~ends], strict=True):
+        gain = float(problem.gain_of(i, m))
+        yield f"device {i} sends nothing on block {m} ({watts:g} W at a gain of {gain:g}): it never finishes"
+    device, power, delay = device[ends], power[ends], delay[ends]
+    deadline = problem.max_delay_s
+    if deadline is not None:
+        for k in np.flatnonzero(delay > deadline):
+            yield f"device {device[k]} uploads for {delay[k]:g} s, above {deadline:g} (max_delay_s)"
+    energy, most = upload_energy_j(power, delay), problem.energy_limit_of(device)
+    for k in np.flatnonzero(energy > most):
+        yield f"device {device[k]} uploads with {energy[k]:g} J, above {most[k]:g} (max_energy_j)"
+
+
+def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield each device whose computing never ends, or breaks its deadline."""
+    frequency, workload = allocation.cpu_frequency_hz, problem.workload_cycles
+    is_busy = (workload > 0) & _is_number(frequency)
+    for i in np.flatnonzero(is_busy & (frequency == 0)):
+        yield f"device {i} has {workload[i]:g} cycles of work at 0 Hz: it never finishes"
+    if problem.max_compute_delay_s is None:
+        return
+    limit = problem.max_compute_delay_s
+    device = np.flatnonzero(is_busy & (frequency > 0))
+    frequency, workload = frequency[device], workload[device]
+    delay = compute_delay_s(frequency, workload_cycles=workload)
+    # One inequality in three roundings: who stands exactly at the limit is not late for a rounding error.
+    is_late = (delay > limit) & (workload > frequency * limit) & (frequency < workload / limit)
+    for k in np.flatnonzero(is_late):
+        yield f"device {device[k]} computes for {delay[k]:g} s, above {limit:g} (max_compute_delay_s)"
+
+
+def _is_number(values: FloatArray) -> BoolArray:
+    return np.isfinite(values) & (values >= 0)

@@ -1,0 +1,92 @@
+"""An allocation in plain values: for JSON, and the objective term by term."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from fedwave.allocation.pareto import ParetoFront
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Allocation, account, weighted
+from fedwave.units import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveTerm:
+    """One term of the objective of (P): ``worth`` is what it adds, a cost being negative."""
+
+    name: str
+    value: float
+    unit: str  # "", "J" or "s"
+    weight: float  # 1 for the contribution, eta_1 for energies, eta_2 for delays
+    worth: float
+
+
+def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple[ObjectiveTerm, ...]:
+    """Return the terms of U - eta_1 E - eta_2 T, Eq. (30)-(32), recomputed; the worths add up to it."""
+    entry = account(problem, allocation)
+    num_uploads, num_devices = allocation.num_selected, problem.num_devices
+    contribution = float(problem.contribution[entry.is_selected].sum())
+    costs = (
+        (f"energy, computing (all {num_devices} devices)", float(entry.compute_energy_j.sum()), "J"),
+        (f"energy, upload ({num_uploads} of {num_devices})", float(entry.upload_energy_j.sum()), "J"),
+        ("delay, computing", float(entry.compute_delay_s.max(initial=0.0)), "s"),
+        ("delay, upload", float(entry.upload_delay_s.max(initial=0.0)), "s"),
+    )
+    weight_of = {"J": problem.energy_weight, "s": problem.delay_weight}
+    return (
+        ObjectiveTerm(
+            name="contribution of the selected", value=contribution, unit="", weight=1.0, worth=contribution
+        ),
+        *(
+            ObjectiveTerm(
+                name=name,
+                value=value,
+                unit=unit,
+                weight=weight_of[unit],
+                worth=-weighted(weight_of[unit], value),
+            )
+            for name, value, unit in costs
+        ),
+    )
+
+
+def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, Any]:
+    """Return an allocation as plain values for JSON; numbers that are not finite become None."""
+    entry = account(problem, allocation)
+    return {
+        "method": allocation.method,
+        "status": allocation.status.value,
+        "reason": allocation.reason,
+        "objective": _finite(allocation.objective),
+        "upper_bound": _finite(allocation.upper_bound),
+        "gap": _finite(allocation.gap),
+        "contribution": _finite(allocation.contribution),
+        "energy_j": _finite(allocation.energy_j),
+        "compute_delay_s": _finite(allocation.compute_delay_s),
+        "upload_delay_s": _finite(allocation.upload_delay_s),
+        "iterations": allocation.iterations,
+        "block_of_device": allocation.block_of_device.tolist(),
+        "transmit_power_w": _all_finite(allocation.transmit_power_w),
+        "cpu_frequency_hz": _all_finite(allocation.cpu_frequency_hz),
+        "device_upload_energy_j": _all_finite(entry.upload_energy_j),
+        "device_compute_energy_j": _all_finite(entry.compute_energy_j),
+        "trace": _all_finite(allocation.trace),
+    }
+
+
+def describe_front(front: ParetoFront) -> dict[str, list[Any]]:
+    """Return a Pareto front as plain values for JSON, one entry per pair of weights."""
+    names = ("energy_weight", "delay_weight", "energy_j", "delay_s", "contribution")
+    return {name: _all_finite(getattr(front, name)) for name in names} | {
+        "num_selected": front.num_selected.tolist()
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _all_finite(values: FloatArray) -> list[float | None]:
+    return [_finite(value) for value in values.tolist()]

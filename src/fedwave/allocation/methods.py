@@ -1,0 +1,126 @@
+"""Every method by its name, and one call for all of them: ``allocate(problem, method="optimal")``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from fedwave.allocation.baselines.chen2020 import allocate_chen2020
+from fedwave.allocation.baselines.fedl import allocate_fedl
+from fedwave.allocation.baselines.greedy import allocate_greedy
+from fedwave.allocation.baselines.ives import allocate_ives
+from fedwave.allocation.baselines.random import allocate_random
+from fedwave.allocation.optimal import allocate_optimal
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.selected import devices_to_serve, upload_mask
+from fedwave.allocation.solution import Allocation
+from fedwave.errors import ProblemError, did_you_mean
+from fedwave.units import IntArray
+
+_PASSED_ON = ("selected", "may_upload", "rng")  # by ``allocate`` itself, never as options
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve (P): a function, and whether it serves the devices it is given or chooses among them.
+
+    ``allocate`` calls ``solve(problem, ...)`` with the rest by keyword. A method that serves given devices
+    takes ``selected``, their sorted indices, at most one per block. A method that chooses takes
+    ``may_upload``, a mask of those to choose among, or None for all. ``rng`` is passed on if the function
+    names it, and is asked for if it has no default there. All other parameters are the method's options.
+    """
+
+    solve: Callable[..., Allocation]
+    serves_given_devices: bool  # True: serves exactly the devices it is given; False: chooses among them
+
+    def __post_init__(self) -> None:
+        known = inspect.signature(self.solve).parameters
+        needed = "selected" if self.serves_given_devices else "may_upload"
+        if needed not in known and not _takes_any(known):
+            raise ProblemError(
+                f"A method with serves_given_devices={self.serves_given_devices} must take {needed}, got a "
+                f"function of ({', '.join(known)}). Add {needed} to its parameters."
+            )
+
+
+METHODS: dict[str, Method] = {
+    "optimal": Method(allocate_optimal, serves_given_devices=False),
+    "ives": Method(allocate_ives, serves_given_devices=False),
+    "greedy": Method(allocate_greedy, serves_given_devices=True),
+    "random": Method(allocate_random, serves_given_devices=True),
+    "chen2020": Method(allocate_chen2020, serves_given_devices=False),
+    "fedl": Method(allocate_fedl, serves_given_devices=True),
+}
+"""All methods by name. Add one: ``METHODS["mine"] = Method(my_function, serves_given_devices=True)``."""
+
+
+def allocate(
+    problem: AllocationProblem,
+    method: str = "optimal",
+    *,
+    rng: np.random.Generator | None = None,
+    selected: IntArray | Sequence[int] | None = None,
+    **options: Any,
+) -> Allocation:
+    """Return the allocation of problem (P) by the named method of ``METHODS``.
+
+    ``selected`` names the devices concerned. A method that serves given devices (greedy, random, fedl) serves
+    exactly these, by default the M largest contributions, Eq. (22); the others choose among them. ``rng`` is
+    used by the methods that draw and ignored by those that do not. ``options`` are those of
+    ``method_options(method)``.
+    """
+    entry = _look_up(method)
+    known = inspect.signature(entry.solve).parameters
+    own = _options(known)
+    for name in options:
+        if name in _PASSED_ON or (name not in own and not _takes_any(known)):
+            raise ProblemError(
+                f'method "{method}" has no option {name!r}. {did_you_mean(name, (*own, "rng", "selected"))}'
+            )
+    if entry.serves_given_devices:
+        options["selected"] = devices_to_serve(problem, selected)
+    else:
+        options["may_upload"] = upload_mask(problem, selected)
+    if "rng" in known:
+        if rng is None and known["rng"].default is Parameter.empty:
+            raise ProblemError(
+                f'method "{method}" draws at random and needs rng=, got None. '
+                "Give numpy.random.default_rng(seed)."
+            )
+        options["rng"] = rng
+    return entry.solve(problem, **options)
+
+
+def method_options(name: str) -> tuple[str, ...]:
+    """Return the names of a method's own options, such as ``relative_gap`` of the method "optimal"."""
+    return _options(inspect.signature(_look_up(name).solve).parameters)
+
+
+def _look_up(name: str) -> Method:
+    if name not in METHODS:
+        raise ProblemError(f"method is not known, got {name!r}. {did_you_mean(str(name), METHODS)}")
+    entry = METHODS[name]
+    if not isinstance(entry, Method):
+        raise ProblemError(
+            f"METHODS[{name!r}] must be a Method, got {type(entry).__name__}. "
+            "Write Method(function, serves_given_devices=...)."
+        )
+    return entry
+
+
+def _options(known: Mapping[str, Parameter]) -> tuple[str, ...]:
+    _, *others = known.items()  # the first is the problem
+    return tuple(
+        name
+        for name, parameter in others
+        if name not in _PASSED_ON and parameter.kind is not Parameter.VAR_KEYWORD
+    )
+
+
+def _takes_any(known: Mapping[str, Parameter]) -> bool:
+    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())

@@ -1,0 +1,84 @@
+"""The (device, block) pairs that an optimum may need, whatever its delay: few, even of a million devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.allocation.limits import snr_floor
+from fedwave.allocation.optimal.dominance import undominated
+from fedwave.allocation.pairs import PairTable, pair_table
+from fedwave.allocation.power import energy_factor
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.units import BoolArray, FloatArray, IntArray
+
+
+def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None = None) -> PairTable:
+    """Return the pairs left after exact pruning; some optimum of (SP2) uses only these, whatever its delay.
+
+    Left out are devices that cost more than they bring even at the slowest rate, and, on each block,
+    devices with M others at least as good in u, h and, where the limits of the devices differ, h p_max
+    and h E_max: see dominance.py.
+    """
+    num_blocks = problem.num_blocks
+    if num_blocks == 0:
+        return pair_table(problem, np.zeros((1, 0), dtype=np.int64))
+    fleet = _Fleet.able(problem, may_upload)
+    if not problem.is_frequency_selective:
+        least_noise = float(problem.block_noise_w.min())
+        kept = fleet.needed(problem, problem.channel_gain[fleet.device], least_noise)
+        return pair_table(problem, kept[None, :])
+    fleet = fleet.by_falling_contribution()  # sorted once, for all blocks
+    rows = []
+    for block, noise_w in enumerate(problem.block_noise_w):
+        gain = problem.channel_gain[:, block].take(fleet.device)  # copies the column first: faster than [ ]
+        rows.append(np.sort(fleet.needed(problem, gain, noise_w)))
+    width = max((row.size for row in rows), default=0)
+    padded = np.zeros((num_blocks, width), dtype=np.int64)
+    is_real = np.zeros((num_blocks, width), dtype=bool)
+    for block, row in enumerate(rows):
+        padded[block, : row.size] = row
+        is_real[block, : row.size] = True
+    return pair_table(problem, padded, is_real)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fleet:
+    """The devices that bring anything and may and can send."""
+
+    device: IntArray
+    contribution: FloatArray
+    limits: tuple[FloatArray, ...]  # p_max and E_max, each only if devices differ: others follow the gains
+
+    @classmethod
+    def able(cls, problem: AllocationProblem, may_upload: BoolArray | None) -> _Fleet:
+        is_able = (problem.contribution > 0) & (problem.max_power_w > 0)
+        if may_upload is not None:
+            is_able &= may_upload
+        device = np.flatnonzero(is_able)
+        limits = [problem.max_power_w[device]]
+        if problem.max_energy_j is not None:
+            limits.append(problem.energy_limit_of(device))
+        differing = tuple(limit for limit in limits if limit.size and limit.min() < limit.max())
+        return cls(device, problem.contribution[device], differing)
+
+    def by_falling_contribution(self) -> _Fleet:
+        """Return the same devices, sorted; ties go by index."""
+        return self._at(np.argsort(-self.contribution, kind="stable"))
+
+    def needed(self, problem: AllocationProblem, gain: FloatArray, noise_w: float) -> IntArray:
+        """Return the devices that a block with these gains and this noise may need, in the fleet's order."""
+        least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
+        with np.errstate(over="ignore"):  # an infinite cost is never worth it
+            least_cost = problem.energy_weight * np.float64(least_energy)
+        is_worth = self.contribution * gain > least_cost * (1.0 - 1e-12)  # never drop one for rounding
+        is_worth &= gain > 0
+        few, gain = self._at(is_worth), gain[is_worth]
+        criteria = (few.contribution, gain, *(gain * limit for limit in few.limits))
+        return few.device[undominated(criteria, problem.num_blocks)]
+
+    def _at(self, where: IntArray | BoolArray) -> _Fleet:
+        return _Fleet(
+            self.device[where], self.contribution[where], tuple(limit[where] for limit in self.limits)
+        )

@@ -1,0 +1,202 @@
+"""Reads a problem file: an allocation problem in TOML, its devices in the file or in a CSV beside it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.errors import ProblemError, did_you_mean
+from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
+from fedwave.wireless.csv_columns import read_columns
+
+_TABLES: dict[str, tuple[str, ...]] = {
+    "radio": ("model_bits", "bandwidth_hz", "noise_psd_w_per_hz"),
+    "blocks": ("interference_w", "num_blocks"),
+    "weights": ("energy_weight", "delay_weight"),
+    "limits": ("max_delay_s", "max_energy_j", "max_compute_delay_s"),
+    "devices": (
+        "contribution",
+        "channel_gain",
+        "max_power_w",
+        "workload_cycles",
+        "max_frequency_hz",
+        "capacitance",
+        "max_energy_j",
+        "csv",
+    ),
+}
+_IN_DECIBELS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
+    "noise_psd_dbm_per_hz": ("noise_psd_w_per_hz", dbm_to_watt),
+    "interference_dbm": ("interference_w", dbm_to_watt),
+    "channel_gain_db": ("channel_gain", db_to_linear),
+    "max_power_dbm": ("max_power_w", dbm_to_watt),
+}
+_OPTIONAL = ("max_delay_s", "max_energy_j", "max_compute_delay_s", "csv", "num_blocks")
+_CELL_KEYS = ("channel", "fleet", "preset")  # only a radio cell has these
+
+
+def example_problem() -> str:
+    """Return the text of a commented example of a problem file."""
+    return (resources.files("fedwave.allocation") / "example_problem.toml").read_text(encoding="utf-8")
+
+
+def load_problem(path: str | Path, *, devices_csv: str | Path | None = None) -> AllocationProblem:
+    """Return the problem in a TOML file; ``devices_csv`` replaces or completes its [devices] table."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise ProblemError(
+            f"Cannot read the problem file {path}: {reason}. `fedwave allocate --example` prints one."
+        ) from error
+    return parse_problem(text, name=str(path), folder=path.parent, devices_csv=devices_csv)
+
+
+def parse_problem(
+    text: str, *, name: str = "", folder: Path | None = None, devices_csv: str | Path | None = None
+) -> AllocationProblem:
+    """Return the problem in a TOML text; a relative ``csv`` in it starts from ``folder``."""
+    file = f"The problem file {name}".rstrip()
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProblemError(f"{file} is not valid TOML: {error}.") from error
+    if any(key in document for key in _CELL_KEYS):
+        raise radio_cell_error(name or "FILE.toml")
+    values = _flatten(document, file)
+    csv = values.pop("csv", None)
+    if devices_csv is None and csv is not None:
+        devices_csv = (folder or Path()) / csv
+    num_blocks = _num_blocks(values, file)
+    if devices_csv is not None:
+        values |= _read_devices(Path(devices_csv), num_blocks)
+    for table, keys in _TABLES.items():
+        for key in keys:
+            if key not in values and key not in _OPTIONAL:
+                raise ProblemError(
+                    f"{file} has no {key}. Add it to [{table}], as in `fedwave allocate --example`."
+                )
+    return AllocationProblem(**values)
+
+
+def radio_cell_error(name: str) -> ProblemError:
+    """Return the error for a radio cell, a file or a preset, where a problem file is wanted."""
+    return ProblemError(
+        f"{name} is a radio cell, not a problem file. Show it with: fedwave cell {name}. "
+        "`fedwave allocate --example` prints a problem file."
+    )
+
+
+def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:
+    """Return all values by their name in AllocationProblem, decibels converted; unknown keys are refused."""
+    values: dict[str, Any] = {}
+    for table, content in document.items():
+        if table not in _TABLES:
+            raise ProblemError(f'{file} has an unknown table "{table}". {did_you_mean(table, _TABLES)}')
+        if not isinstance(content, dict):
+            raise ProblemError(f"{file} must have {table} as a table, got {content!r}. Write [{table}].")
+        for key, value in content.items():
+            plain, _ = _IN_DECIBELS.get(key, (key, None))
+            if plain not in _TABLES[table]:
+                known = [*_TABLES[table], *(k for k, (p, _) in _IN_DECIBELS.items() if p in _TABLES[table])]
+                raise ProblemError(
+                    f'{file} has an unknown key "{key}" in [{table}]. {did_you_mean(key, known)}'
+                )
+            if plain in values:
+                raise ProblemError(f"{file} gives {plain} twice (as {key}, too). Keep one.")
+            values[plain] = _checked(key, value, file)
+    return values
+
+
+def _checked(key: str, value: Any, file: str) -> Any:
+    """Return the value, decibels converted, or raise if it is not of the type that the key needs."""
+    if key == "csv":
+        if not isinstance(value, str):
+            raise ProblemError(f"{file} must name a file in csv, got {value!r}.")
+        return value
+    if key == "num_blocks":
+        if not _are_numbers(value) or not isinstance(value, int) or value < 0:
+            raise ProblemError(f"{file} must have a whole number >= 0 in num_blocks, got {value!r}.")
+        return value
+    try:
+        if not _are_numbers(value):
+            raise TypeError
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(f"{file} must hold numbers in {key}, got {value!r}.") from None
+    return _in_linear_units(key, numbers)
+
+
+def _are_numbers(value: Any) -> bool:
+    """Return whether a value, or all in a list, are numbers; true and false are none, though of type int."""
+    if isinstance(value, list):
+        return all(map(_are_numbers, value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _in_linear_units(key: str, value: FloatArray) -> FloatArray:
+    if key not in _IN_DECIBELS:
+        return value
+    with np.errstate(over="ignore"):  # what becomes infinite is refused with the problem
+        return np.asarray(_IN_DECIBELS[key][1](value))
+
+
+def _num_blocks(values: dict[str, Any], file: str) -> int:
+    """Return M, and spread one interference value over ``num_blocks`` blocks."""
+    count: int | None = values.pop("num_blocks", None)
+    interference = values.get("interference_w")
+    if interference is None:
+        raise ProblemError(f"{file} has no interference_w. Add it to [blocks]: one value per block.")
+    if np.ndim(interference) == 0:
+        if count is None:
+            raise ProblemError(
+                f"{file} gives one interference for all blocks but no num_blocks. "
+                "Set num_blocks in [blocks], or list the interference of each block."
+            )
+        values["interference_w"] = np.full(count, float(interference))
+        return count
+    if count is not None and count != len(interference):
+        raise ProblemError(
+            f"{file} has num_blocks = {count} but {len(interference)} interferences. Keep one."
+        )
+    return len(interference)
+
+
+def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
+    """Return the CSV's columns; channel_gain_0, channel_gain_1, ... are the gains on each block."""
+    per_block = [f"channel_gain_{block}" for block in range(num_blocks)]
+    plain = [key for key in _TABLES["devices"] if key != "csv"]
+    decibels = [key for key, (target, _) in _IN_DECIBELS.items() if target in plain]
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise ProblemError(f"Cannot read the device file {path}: {reason}. Check the path.") from error
+    num_rows = sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    columns = read_columns(
+        path, known=(*plain, *decibels, *per_block), num_devices=max(num_rows - 1, 0), what="device"
+    )
+    found: dict[str, FloatArray] = {}
+    for key, column in columns.items():
+        if key in per_block:
+            continue
+        target, _ = _IN_DECIBELS.get(key, (key, None))
+        if target in found:
+            raise ProblemError(f"The device file {path} gives {target} twice (as {key}, too). Keep one.")
+        found[target] = _in_linear_units(key, column)
+    given = [key for key in per_block if key in columns]
+    if given:
+        if len(given) < num_blocks or "channel_gain" in found:
+            raise ProblemError(
+                f"The device file {path} has {len(given)} of {num_blocks} columns channel_gain_0, "
+                "channel_gain_1, ... Give one for each block and no channel_gain, or channel_gain alone."
+            )
+        found["channel_gain"] = np.stack([columns[key] for key in per_block], axis=1)
+    return found

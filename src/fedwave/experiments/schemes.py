@@ -1,0 +1,62 @@
+"""The paper's names for combinations of parts: one word stands for a gradient, a policy and a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedwave.errors import ConfigError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What a scheme's name stands for. Without a radio cell there is no method."""
+
+    gradient: str  # algorithm.gradient
+    policy: str  # selection.policy
+    method: str | None = None  # cell.method; None: any
+
+    def parts(self) -> dict[tuple[str, str], str]:
+        """Return the settings that the name stands for, by section and key."""
+        found = {("algorithm", "gradient"): self.gradient, ("selection", "policy"): self.policy}
+        return found if self.method is None else {**found, ("cell", "method"): self.method}
+
+
+SCHEMES: dict[str, Scheme] = {
+    "fedavg": Scheme("plain", "uniform"),
+    "per-fedavg": Scheme("exact", "uniform"),
+    "nufm": Scheme("exact", "top-contribution"),
+    "ural": Scheme("exact", "top-contribution", "optimal"),  # Alg. 3, solved to a proven optimum
+    "ural-ives": Scheme("exact", "top-contribution", "ives"),  # Alg. 3 as printed
+    "nufm-greedy": Scheme("exact", "top-contribution", "greedy"),
+    "nufm-random": Scheme("exact", "top-contribution", "random"),
+    "ru-greedy": Scheme("exact", "uniform", "greedy"),
+    "ru-random": Scheme("exact", "uniform", "random"),
+}
+
+
+def expand_scheme(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a layer of settings with ``scheme`` replaced by the parts that it stands for."""
+    settings = {key: dict(value) if isinstance(value, dict) else value for key, value in layer.items()}
+    if "scheme" not in settings:
+        return settings
+    name = settings.pop("scheme")
+    if not isinstance(name, str) or name not in SCHEMES:
+        raise ConfigError(f'scheme must be known, got "{name}". {did_you_mean(str(name), SCHEMES)}')
+    for (section, key), value in SCHEMES[name].parts().items():
+        table = settings.setdefault(section, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"{section} must be a table, got {table!r}. Write [{section}] and its keys.")
+        if table.setdefault(key, value) != value:
+            raise ConfigError(
+                f'scheme "{name}" stands for {section}.{key} "{value}", got "{table[key]}" beside it. '
+                f"Leave out the scheme or {section}.{key}."
+            )
+    return settings
+
+
+def scheme_of(gradient: str, policy: str, method: str | None) -> str | None:
+    """Return the name that these parts make, if they make one."""
+    made = Scheme(gradient, policy, method)
+    return next((name for name, scheme in SCHEMES.items() if scheme == made), None)

@@ -1,0 +1,36 @@
+"""The local step of Per-FedAvg and NUFM: descend the loss after adaptation, Eq. (2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from fedwave.learning.batch import Batch
+from fedwave.learning.meta_gradient import Loss, meta_step, require_method
+from fedwave.learning.parameters import Parameters, norm, step
+from fedwave.learning.rules.base import LocalStep
+
+
+@dataclass(frozen=True)
+class MetaDescent:
+    """theta <- theta - beta times the meta-gradient, Eq. (2) and (3)."""
+
+    inner_lr: float  # alpha
+    meta_lr: float  # beta
+    method: str = "exact"  # of the meta-gradient
+    pools_samples: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require_method(self.method)
+
+    def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
+        """Return the stacked models after one step down their meta-gradients."""
+        outcome = meta_step(loss, parameters, support, query, inner_lr=self.inner_lr, method=self.method)
+        with torch.no_grad():
+            return LocalStep(
+                step(parameters, outcome.gradient, self.meta_lr),
+                norm(outcome.gradient, is_stacked=True),
+                outcome.query_loss,
+            )

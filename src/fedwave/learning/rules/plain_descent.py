@@ -1,0 +1,28 @@
+"""The local step of FedAvg: descend the loss itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from fedwave.learning.batch import Batch
+from fedwave.learning.meta_gradient import Loss, loss_and_gradient
+from fedwave.learning.parameters import Parameters, norm, step, with_gradients
+from fedwave.learning.rules.base import LocalStep
+
+
+@dataclass(frozen=True)
+class PlainDescent:
+    """theta <- theta - beta grad f(theta; D and D' together), as in FedAvg."""
+
+    meta_lr: float  # beta
+    pools_samples: ClassVar[bool] = True
+
+    def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
+        """Return the stacked models after one step down their gradients on ``query``."""
+        del support  # its samples are part of the query
+        value, gradient = loss_and_gradient(loss, with_gradients(parameters), query)
+        with torch.no_grad():
+            return LocalStep(step(parameters, gradient, self.meta_lr), norm(gradient, is_stacked=True), value)

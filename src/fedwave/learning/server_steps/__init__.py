@@ -1,0 +1,16 @@
+"""Server steps: how the received models become the next global model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedwave.learning.server_steps.base import ServerStep
+from fedwave.learning.server_steps.mean import ServerMean, average
+from fedwave.learning.server_steps.momentum import ServerMomentum
+
+__all__ = ["SERVER_STEPS", "ServerMean", "ServerMomentum", "ServerStep", "average"]
+
+SERVER_STEPS: dict[str, Callable[..., ServerStep]] = {
+    "mean": ServerMean,
+    "momentum": ServerMomentum,
+}

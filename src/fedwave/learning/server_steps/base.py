@@ -1,0 +1,22 @@
+"""What a server step is: received models and state in, the next global model and state out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from fedwave.learning.parameters import Parameters
+
+
+class ServerStep(Protocol):
+    """Makes the next global model. What it must remember is handed in and out, and kept in checkpoints."""
+
+    def initial_state(self, parameters: Parameters) -> Parameters:
+        """Return the state before the first round, given theta^0: an empty dict if there is none."""
+        ...
+
+    def step(
+        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+    ) -> tuple[Parameters, Parameters]:
+        """Return the next global model and state; ``models`` has one or more and is read once, in order."""
+        ...

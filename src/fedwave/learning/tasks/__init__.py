@@ -1,0 +1,16 @@
+"""Tasks: what a device's loss is, and the metric that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedwave.learning.tasks.base import Metric, Task
+from fedwave.learning.tasks.classification import Classification
+from fedwave.learning.tasks.regression import Regression
+
+__all__ = ["TASKS", "Classification", "Metric", "Regression", "Task"]
+
+TASKS: dict[str, Callable[[], Task]] = {
+    "classification": Classification,
+    "regression": Regression,
+}

@@ -1,0 +1,1 @@
+"""Runs on disk: start one, resume one, read and compare finished ones."""

@@ -1,0 +1,174 @@
+"""Finished or running runs side by side: their curves, their final figures, grouped over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from fedwave.errors import RunError
+from fedwave.experiments.load import load_experiment
+from fedwave.experiments.schema import Experiment
+from fedwave.learning.tasks import TASKS, Metric
+from fedwave.runs.folder import CONFIG, RunFolder
+from fedwave.units import FloatArray
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Rounds, seconds on the cell's clock and joules of all devices; NaN where there is no cell."""
+
+    rounds: int
+    delay_s: float
+    energy_j: float
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """One run's settings and its table of rounds."""
+
+    path: Path
+    experiment: Experiment
+    columns: dict[str, Any]
+
+    @property
+    def num_rounds(self) -> int:
+        """Rounds that were finished."""
+        return len(self.columns["round"])
+
+    def curve(self, name: str) -> FloatArray:
+        """Return a numeric column, NaN where it was not measured."""
+        values = self.columns.get(name)
+        if values is None or isinstance(values, list):
+            return np.full(self.num_rounds, np.nan)
+        return np.asarray(values, dtype=np.float64)
+
+    @property
+    def metric(self) -> Metric:
+        """What the run's task is judged by."""
+        for task in TASKS.values():
+            if f"heldout_{task().metric.name}" in self.columns:
+                return task().metric
+        return TASKS["classification"]().metric
+
+    @property
+    def heldout_metric(self) -> FloatArray:
+        """The held-out devices' metric by rounds."""
+        return self.curve(f"heldout_{self.metric.name}")
+
+    @property
+    def has_cell(self) -> bool:
+        """Whether seconds and joules were counted."""
+        return "cumulative_energy_j" in self.columns
+
+    def cost_of_reaching(self, target: float) -> Cost | None:
+        """Return what it took until the held-out metric first was that good; None if it never was."""
+        values = self.heldout_metric
+        reached = np.flatnonzero(values >= target if self.metric.higher_is_better else values <= target)
+        if reached.size == 0:
+            return None
+        first = int(reached[0])
+        return Cost(
+            rounds=first + 1,
+            delay_s=float(self.curve("cumulative_delay_s")[first]),
+            energy_j=float(self.curve("cumulative_energy_j")[first]),
+        )
+
+    def last(self, name: str) -> float:
+        """Return the last measured value of a column, NaN if there is none."""
+        measured = self.curve(name)
+        measured = measured[np.isfinite(measured)]
+        return float(measured[-1]) if measured.size else math.nan
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over runs with its 95 % confidence interval (Student's t); ``half_width`` is NaN for one run."""
+
+    mean: float
+    half_width: float
+    count: int
+
+    def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "-"
+        if math.isnan(self.half_width):
+            return short_number(self.mean)
+        return f"{short_number(self.mean)} ± {short_number(self.half_width, 2)}"
+
+
+def short_number(value: float, count: int = 4) -> str:
+    """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
+    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:.{count}g}"
+
+
+def read_run(path: Path | str) -> FinishedRun:
+    """Return the run in a folder."""
+    folder = RunFolder.open(Path(path))
+    return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
+
+
+def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """Return the runs by the name of their experiment: the seeds of one setting come together."""
+    groups: dict[str, list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.experiment.name, []).append(run)
+    return groups
+
+
+def common_target(runs: Sequence[FinishedRun]) -> float:
+    """Return the best round figure of the held-out metric that every run reaches at some round.
+
+    Shares are rounded to whole per cents, other metrics to two digits, towards the easier side.
+    """
+    metric = common_metric(runs)
+    if metric.higher_is_better:
+        best = min((float(np.nanmax(run.heldout_metric, initial=0.0)) for run in runs), default=0.0)
+        percent = math.floor(100.0 * best)
+        return (percent + 1) / 100.0 if (percent + 1) / 100.0 <= best else percent / 100.0
+    best = max((float(np.nanmin(run.heldout_metric, initial=math.inf)) for run in runs), default=math.inf)
+    if not math.isfinite(best) or best <= 0.0:
+        return best
+    exponent = math.floor(math.log10(best)) - 1
+    digits = math.ceil(best / 10.0**exponent)
+    # A quotient of floats may round to the wrong side of a whole number: look at its neighbours too.
+    near = (float(f"{whole}e{exponent}") for whole in (digits - 1, digits, digits + 1))
+    return next(figure for figure in near if figure >= best)
+
+
+def common_metric(runs: Sequence[FinishedRun]) -> Metric:
+    """Return the metric of the runs, which must be one and the same."""
+    names = sorted({run.metric.name for run in runs})
+    if len(names) > 1:
+        raise RunError(
+            f"the runs are judged by different metrics, {' and '.join(names)}. Compare runs of one task."
+        )
+    return runs[0].metric
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Return the mean and its 95 % confidence interval."""
+    finite = np.array([value for value in values if math.isfinite(value)])
+    if finite.size == 0:
+        return Interval(math.nan, math.nan, 0)
+    if finite.size == 1:
+        return Interval(float(finite[0]), math.nan, 1)
+    error = float(finite.std(ddof=1)) / math.sqrt(finite.size)
+    return Interval(float(finite.mean()), float(student_t.ppf(0.975, finite.size - 1)) * error, finite.size)
+
+
+def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun], column: str) -> Interval:
+    """Return the difference of a final figure between two settings, paired by seed (same partitions)."""
+    other = {run.experiment.seed: run for run in theirs}
+    return interval(
+        [
+            run.last(column) - other[run.experiment.seed].last(column)
+            for run in ours
+            if run.experiment.seed in other
+        ]
+    )

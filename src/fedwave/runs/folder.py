@@ -1,0 +1,144 @@
+"""The folder of a run: readable by other tools, and enough to resume the run after a kill at any moment.
+
+The order of writes makes that safe. A round's rows are appended first, then the checkpoint is replaced in one
+step. So rows of every round before the checkpoint are complete, and what lies after it is cut off on resume.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from fedwave.errors import RunError
+from fedwave.learning import Parameters
+from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table, rows_of, to_csv
+from fedwave.simulation.records import RoundRecord
+from fedwave.simulation.state import State
+
+CONFIG = "config.toml"
+ENVIRONMENT = "environment.json"
+CHECKPOINT = "checkpoint.safetensors"
+MODEL = "model.safetensors"
+SUMMARY = "summary.json"
+
+
+class RunFolder:
+    """Reads and writes one run's files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, *, config_toml: str, environment: Mapping[str, Any]) -> RunFolder:
+        """Return a new run's folder; refuse one that already holds a run."""
+        if (path / CONFIG).exists():
+            raise RunError(
+                f"{path} already holds a run. Resume it with: fedwave resume {path}, or choose another --out."
+            )
+        folder = cls(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            folder.write_json(ENVIRONMENT, environment)
+            folder._replace(CONFIG, config_toml)
+        except OSError as error:
+            raise RunError(
+                f"cannot write to the output folder {path}: {error.strerror}. Choose another with --out."
+            ) from error
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Return the folder of an existing run."""
+        if not (path / CONFIG).is_file():
+            raise RunError(f"{path} is not a run folder: it has no {CONFIG}. Give the folder of a run.")
+        return cls(path)
+
+    def append(self, record: RoundRecord) -> None:
+        """Add one round's rows to the tables."""
+        for name, (header, rows) in rows_of(record).items():
+            path = self.path / name
+            text = to_csv(rows, None if path.exists() else header)
+            with path.open("a", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
+
+    def save_checkpoint(self, state: State) -> None:
+        """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
+        self._save_tensors(CHECKPOINT, state.to_tensors(), {"next_round": str(state.next_round)})
+
+    def load_checkpoint(self) -> State | None:
+        """Return the saved state, or None if the run was stopped before its first checkpoint."""
+        path = self.path / CHECKPOINT
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="pt") as file:
+                next_round = int((file.metadata() or {})["next_round"])
+                tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+        except (SafetensorError, KeyError, ValueError, OSError) as error:
+            raise RunError(
+                f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
+            ) from error
+        return State.from_tensors(next_round, tensors)
+
+    def forget_from(self, next_round: int) -> None:
+        """Cut off the rows of rounds that the checkpoint does not contain."""
+        for name in (ROUNDS, DEVICES, HELDOUT):
+            path = self.path / name
+            if not path.exists():
+                continue
+            with path.open(newline="", encoding="utf-8") as file:
+                lines = file.readlines()
+            if not lines or not lines[0].endswith("\n"):
+                path.unlink()  # killed while the header was written
+                continue
+            kept = [line for line in lines[1:] if line.endswith("\n") and _round_of(line) < next_round]
+            self._replace(name, "".join([lines[0], *kept]))
+
+    def save_model(self, state_dict: Parameters) -> None:
+        """Write the trained model in the layout of its plain torch module."""
+        self._save_tensors(MODEL, state_dict, {})
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write a JSON file in one step."""
+        self._replace(name, json.dumps(content, indent=2) + "\n")
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file of the run."""
+        try:
+            content: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"cannot read {self.path / name}: {error}. Give the folder of a whole run."
+            ) from error
+        return content
+
+    def table(self, name: str = ROUNDS) -> dict[str, Any]:
+        """Return the columns of rounds.csv, or of another table, each by its declared type."""
+        return read_table(self.path / name)
+
+    def _save_tensors(self, name: str, tensors: Parameters, metadata: dict[str, str]) -> None:
+        temporary = self.path / f".{name}.partial"
+        content = save({key: value.cpu().contiguous() for key, value in tensors.items()}, metadata)
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a power cut must not leave an empty file under the final name
+        temporary.replace(self.path / name)
+
+    def _replace(self, name: str, text: str) -> None:
+        temporary = self.path / f".{name}.partial"
+        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.replace(self.path / name)
+
+
+def _round_of(line: str) -> int:
+    """Return the round that a table's row belongs to: its first column."""
+    return int(line.partition(",")[0])

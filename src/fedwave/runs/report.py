@@ -1,0 +1,86 @@
+"""Runs as tables to print: final figures with intervals over seeds, and what a target cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name, interval
+
+WIDE = 1_000  # characters; more than any table needs
+
+
+def final_table(runs: Sequence[FinishedRun]) -> Table:
+    """Return one row per setting, with 95 % confidence intervals where there are several seeds."""
+    over_cell = any(run.has_cell for run in runs)
+    metric = common_metric(runs)
+    scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
+    table = _table(
+        "run",
+        "dataset",
+        "seeds",
+        "rounds",
+        "held-out loss",
+        f"held-out {metric.name.replace('_', ' ')}",
+        *(("uploads", "seconds", "joules") if over_cell else ("train loss",)),
+        "wall time",
+    )
+    for name, group in group_by_name(runs).items():
+        reached = interval([scale * run.last(f"heldout_{metric.name}") for run in group])
+        cells = (
+            [
+                str(interval([float(run.curve("num_received").sum()) for run in group])),
+                str(interval([run.last("cumulative_delay_s") for run in group])),
+                str(interval([run.last("cumulative_energy_j") for run in group])),
+            ]
+            if over_cell
+            else [str(interval([run.last("train_loss") for run in group]))]
+        )
+        table.add_row(
+            Text(name),
+            Text(group[0].experiment.data.dataset),
+            str(len(group)),
+            "/".join(sorted({str(run.num_rounds) for run in group})),
+            str(interval([run.last("heldout_loss") for run in group])),
+            f"{reached}{unit}" if reached.count else "-",
+            *cells,
+            f"{interval([float(run.curve('wall_time_s').sum()) for run in group]).mean:.1f} s",
+        )
+    return table
+
+
+def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> Table:
+    """Return what each setting paid for the target metric: rounds, and over a cell seconds and joules."""
+    wanted = common_target(runs) if target is None else target
+    shown = f"{wanted:.0%}" if common_metric(runs).is_share else f"{wanted:.3g}"
+    table = _table("run", f"rounds to {shown}", "seconds", "joules", "reached by")
+    for name, group in group_by_name(runs).items():
+        costs = [cost for run in group if (cost := run.cost_of_reaching(wanted)) is not None]
+        table.add_row(
+            Text(name),
+            str(interval([float(cost.rounds) for cost in costs])),
+            str(interval([cost.delay_s for cost in costs])),
+            str(interval([cost.energy_j for cost in costs])),
+            f"{len(costs)} of {len(group)} seed{'s' if len(group) > 1 else ''}",
+        )
+    return table
+
+
+def print_tables(console: Console, *tables: Table) -> None:
+    """Print tables one below the other; a pipe has no width, so nothing is cut there."""
+    if not console.is_terminal:
+        console.width = max(console.width, WIDE)
+    for index, table in enumerate(tables):
+        if index:
+            console.print()
+        console.print(table)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, no_wrap=True, justify="left" if heading in ("run", "dataset") else "right")
+    return table

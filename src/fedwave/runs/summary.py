@@ -1,0 +1,66 @@
+"""The final figures of a run, read from its tables: a resumed run sums up all of its rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedwave.data import Dataset
+from fedwave.experiments.schema import Experiment
+from fedwave.learning.parameters import num_parameters
+from fedwave.runs.folder import RunFolder
+from fedwave.server import CellPlanner
+from fedwave.simulation.simulation import Simulation
+
+
+def summarise(
+    simulation: Simulation, experiment: Experiment, folder: RunFolder, data: Dataset
+) -> dict[str, Any]:
+    """Return what summary.json holds."""
+    columns = folder.table()
+    metric = simulation.task.metric
+    measured = columns[f"heldout_{metric.name}"]
+    measured = measured[np.isfinite(measured)]
+    best = measured.max if metric.higher_is_better else measured.min
+    final = ("train_loss", "heldout_loss", f"heldout_{metric.name}", f"heldout_{metric.name}_pooled")
+    return {
+        "name": experiment.name,
+        "scheme": experiment.scheme,
+        "seed": experiment.seed,
+        "num_rounds": len(columns["round"]),
+        "task": type(simulation.task).__name__.lower(),
+        "metric": metric.name,
+        "gradient": experiment.algorithm.gradient,
+        "selection": experiment.selection.policy,
+        "server_step": experiment.algorithm.server_step,
+        "dataset": data.name,
+        "num_train_devices": len(simulation.train),
+        "num_heldout_devices": len(simulation.heldout),
+        "num_parameters": num_parameters(simulation.initial_state().parameters),
+        "final": {name: float(columns[name][-1]) for name in final if np.isfinite(columns[name][-1])},
+        f"best_heldout_{metric.name}": float(best()) if measured.size else None,
+        "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
+        **_cost_summary(simulation, columns),
+        "wall_time_s": float(columns["wall_time_s"].sum()),
+        "warnings": list(simulation.warnings),
+    }
+
+
+def _cost_summary(simulation: Simulation, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run over a cell cost in all; nothing without a cell."""
+    planner = simulation.federation.planner
+    if not isinstance(planner, CellPlanner):
+        return {}
+    return {
+        "cell": {
+            "method": planner.method,
+            "contribution_scale": planner.scale.kind,
+            "contribution_constant": planner.scale.constant,
+            "model_bits": planner.model_bits,
+            "energy_j": float(columns["cumulative_energy_j"][-1]),
+            "delay_s": float(columns["cumulative_delay_s"][-1]),
+            "uploads": int(columns["num_selected"].sum()),
+            "uploads_received": int(columns["num_received"].sum()),
+        }
+    }

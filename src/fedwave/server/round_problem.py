@@ -1,0 +1,98 @@
+"""From a cell and the devices' contributions to one round's allocation problem (P)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedwave.allocation import AllocationProblem
+from fedwave.errors import ProblemError
+from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.fleet import Fleet
+
+if TYPE_CHECKING:  # a cell is read from settings, which needs more than numpy
+    from fedwave.wireless.cell import Cell
+
+
+def round_problem(
+    *,
+    contribution: FloatArray,
+    channel: ChannelDraw,
+    fleet: Fleet,
+    workload_cycles: FloatArray,
+    bandwidth_hz: float,
+    noise_psd_w_per_hz: float,
+    model_bits: float,
+    energy_weight: float,
+    delay_weight: float,
+    max_delay_s: float | None = None,
+    max_energy_j: float | None = None,
+) -> AllocationProblem:
+    """Return problem (P) of one round: a fleet, the channel it meets, and what its updates are worth."""
+    return AllocationProblem(
+        contribution=contribution,
+        channel_gain=channel.channel_gain,
+        interference_w=channel.interference_w,
+        max_power_w=fleet.max_power_w,
+        workload_cycles=workload_cycles,
+        max_frequency_hz=fleet.max_frequency_hz,
+        capacitance=fleet.capacitance,
+        model_bits=model_bits,
+        bandwidth_hz=bandwidth_hz,
+        noise_psd_w_per_hz=noise_psd_w_per_hz,
+        energy_weight=energy_weight,
+        delay_weight=delay_weight,
+        max_delay_s=max_delay_s,
+        max_energy_j=max_energy_j,
+    )
+
+
+def round_workload_cycles(
+    fleet: Fleet, num_samples: IntArray, num_local_steps: int, computes: BoolArray | None = None
+) -> FloatArray:
+    """Return tau c D of Eq. (23), (24), each device's work in a round; 0 for those that do not compute."""
+    share = np.ones(fleet.num_devices) if computes is None else computes.astype(np.float64)
+    return share * num_local_steps * fleet.cycles_per_sample * num_samples
+
+
+def problem_of_cell(
+    cell: Cell,
+    contribution: ArrayLike,
+    *,
+    round_index: int = 0,
+    num_samples: ArrayLike = 10,
+    num_local_steps: int = 1,
+    model_bits: float = 1.0,
+    energy_weight: float = 1.0,
+    delay_weight: float = 1.0,
+    max_delay_s: float | None = None,
+    max_energy_j: float | None = None,
+) -> AllocationProblem:
+    """Return problem (P) of one round of a cell, e.g. of ``load_cell("paper", num_devices=100, seed=0)``.
+
+    ``num_samples`` is D of every device, or one number for all. The channel is the one that training over
+    this cell would meet in that round.
+    """
+    worth = np.asarray(contribution, dtype=np.float64)
+    if worth.shape != (cell.num_devices,):
+        raise ProblemError(
+            f"contribution must have one entry for each of the cell's {cell.num_devices} devices, got shape "
+            f"{worth.shape}. Build the cell with as many devices."
+        )
+    samples = np.broadcast_to(np.asarray(num_samples, dtype=np.int64), worth.shape)
+    return round_problem(
+        contribution=worth,
+        channel=cell.draw(round_index),
+        fleet=cell.fleet,
+        workload_cycles=round_workload_cycles(cell.fleet, samples, num_local_steps),
+        bandwidth_hz=cell.bandwidth_hz,
+        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
+        model_bits=model_bits,
+        energy_weight=energy_weight,
+        delay_weight=delay_weight,
+        max_delay_s=max_delay_s,
+        max_energy_j=max_energy_j,
+    )

@@ -1,0 +1,148 @@
+"""What is wrong with settings, in one line: which key, what was got, how to fix it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from fedwave.errors import ConfigError, did_you_mean
+from fedwave.settings.layers import sections_in, tag_of
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+_MAX_SHOWN = 80  # characters of a wrong value
+
+
+def validate(
+    model: type[AnyModel],
+    settings: Mapping[str, Any],
+    *,
+    root: str = "",
+    moved: Mapping[str, str] | None = None,
+) -> AnyModel:
+    """Return the settings as ``model``, or raise one line for the first thing wrong with them.
+
+    ``root`` is where the settings stand, e.g. "cell". ``moved`` maps keys of old to where they are now.
+    """
+    try:
+        return model.model_validate(settings)
+    except ValidationError as error:
+        raise ConfigError(explain(model, error, root=root, moved=moved or {})) from None
+
+
+def explain(
+    model: type[BaseModel], error: ValidationError, *, root: str = "", moved: Mapping[str, str] | None = None
+) -> str:
+    """Return the first problem as one line. A misspelt key is named before what is missing because of it."""
+    found: list[tuple[Any, list[str], type[BaseModel] | None]] = []
+    for problem in error.errors(include_url=False):
+        is_unknown = problem["type"] == "extra_forbidden"
+        place = [str(part) for part in problem["loc"]]
+        found.append((problem, *_walk(model, place, ends_in_unknown_key=is_unknown)))
+    problem, keys, section = min(found, key=lambda entry: entry[0]["type"] != "extra_forbidden")
+    # A value that may be of several types, such as a number or "auto", has a problem for each of them.
+    alike = [other for other, other_keys, _ in found if other_keys == keys]
+    name = ".".join([*([root] if root else []), *keys]) or "settings"
+    num_more = len({tuple(other_keys) for _, other_keys, _ in found}) - 1
+    return f"{_line(problem, alike, name, keys, section, moved or {})}{_more(num_more)}"
+
+
+def _line(
+    problem: Any,
+    alike: list[Any],
+    name: str,
+    keys: list[str],
+    section: type[BaseModel] | None,
+    moved: Mapping[str, str],
+) -> str:
+    kind, got = problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        if name in moved:
+            return f'unknown key "{name}": it is {moved[name]} now. Use that.'
+        known = [] if section is None else list(section.model_fields)
+        return f'unknown key "{name}". {did_you_mean(keys[-1] if keys else name, known)}'
+    if kind == "missing":
+        return f"{name} is missing. Set it, or start from a preset that has it."
+    if kind == "union_tag_not_found":
+        return f"{name} needs a kind. Choose one of: {_kinds(section, keys)}."
+    if kind.startswith("union_tag"):
+        return f'{name}.kind "{problem["ctx"]["tag"]}" is unknown. Choose one of: {_kinds(section, keys)}.'
+    if kind == "value_error":
+        return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
+    rule = " or ".join(dict.fromkeys(_rule(other) for other in alike)).replace(" or be ", " or ")
+    hint = _hint(keys[-1] if keys else "", got)
+    hint = hint or f" Change it in the file or with -s {name.partition('[')[0]}=..."
+    return f"{name} must {rule}, got {_shown(got)}.{hint}"
+
+
+def _rule(problem: Any) -> str:
+    """Return what a value must, e.g. "be greater than 0" or "have at least 1 item"."""
+    if problem["type"] == "model_type":
+        return "be a table"
+    _, should, rule = problem["msg"].partition(" should ")  # "Input should be ...", "List should have ..."
+    return (rule if should else f"be valid: {problem['msg']}").split(" after validation")[0]
+
+
+def _more(count: int) -> str:
+    return "" if count == 0 else f" ({count} more problem{'s' if count > 1 else ''} after this one.)"
+
+
+def _kinds(section: type[BaseModel] | None, keys: list[str]) -> str:
+    """Return the kinds that there are at a key that stands for one of several sections."""
+    if section is None or not keys:
+        return ""
+    kinds = [tag_of(one) for one in sections_in(section.model_fields[keys[-1]].annotation)]
+    return ", ".join(f'"{kind}"' for kind in kinds)
+
+
+def _shown(got: object) -> str:
+    if isinstance(got, dict):
+        return "a table"
+    text = repr(got)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
+def _hint(key: str, got: object) -> str:
+    is_number = isinstance(got, int | float) and not isinstance(got, bool)
+    if key == "num_blocks" and is_number:
+        return " Without a radio block nobody can upload."
+    if key == "carrier_frequency_hz" and is_number and 0 < float(str(got)) <= 100:
+        return f" If that is GHz, write {float(str(got)):g}e9."
+    if key.startswith("noise_psd") and is_number and float(str(got)) < 0:
+        return " If that is dBm/Hz, use noise_psd_dbm_per_hz."
+    if key.endswith("_w") and is_number and float(str(got)) < 0:
+        return " If that is dBm, convert it: watts are 1e-3 * 10^(dBm/10)."
+    return ""
+
+
+def _walk(
+    model: type[BaseModel], place: list[str], *, ends_in_unknown_key: bool
+) -> tuple[list[str], type[BaseModel] | None]:
+    """Return the keys of a place without the tags pydantic adds for unions, and the last key's section."""
+    sections: list[type[BaseModel]] = [model]
+    keys: list[str] = []
+    holder: type[BaseModel] | None = None
+    holds_any_key = False  # as a table of options does, whose keys no section knows
+    for index, part in enumerate(place):
+        tagged = [section for section in sections if part in (tag_of(section), section.__name__)]
+        with_field = [section for section in sections if part in section.model_fields]
+        is_last = index == len(place) - 1
+        if with_field and not (tagged and not is_last):
+            holder = with_field[0]
+            annotation = holder.model_fields[part].annotation
+            sections, holds_any_key = sections_in(annotation), get_origin(annotation) is dict
+            keys.append(part)
+        elif holds_any_key:
+            holds_any_key = False
+            keys.append(part)
+        elif tagged:
+            sections = tagged
+        elif is_last and sections and ends_in_unknown_key:
+            holder = sections[0]
+            keys.append(part)
+        elif part.isdigit() and keys:
+            keys[-1] += f"[{part}]"
+        # What is left is a tag of a union of plain types, such as "number" or "range".
+    return keys, holder

@@ -1,0 +1,73 @@
+"""What every group of settings has in common: immutable, strictly typed, nothing unknown, nothing ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fedwave.errors import ConfigError
+
+PositiveInt = Annotated[int, Field(ge=1)]
+NonNegativeInt = Annotated[int, Field(ge=0)]
+FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
+PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Section(BaseModel):
+    """A group of settings.
+
+    A section whose options depend on one of its keys names that key in ``choice`` and says in ``options_of``
+    what belongs to each value. An option of another choice is refused; where it comes from a preset and the
+    choice was overridden, ``merge`` drops it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    place: ClassVar[str] = ""  # how messages call the section, e.g. "model"
+    choice: ClassVar[str | None] = None
+    option_tables: ClassVar[Mapping[str, str]] = {}  # key of a registry's name: table of that entry's options
+    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = ()  # spellings of one quantity: the later wins
+
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return the options that belong to this value of ``choice``, with their defaults."""
+        del value
+        return {}
+
+    @classmethod
+    def choices(cls) -> Iterable[str]:
+        """Return the values of ``choice`` that have options of their own."""
+        return get_args(cls.model_fields[cls.choice].annotation) if cls.choice else ()
+
+    @classmethod
+    def all_options(cls) -> frozenset[str]:
+        """Return every option that belongs to some choice."""
+        return frozenset(option for value in cls.choices() for option in cls.options_of(value))
+
+    @classmethod
+    def foreign_options(cls, value: object) -> frozenset[str]:
+        """Return the options that do not belong to this value of ``choice``."""
+        if cls.choice is None or not isinstance(value, str):
+            return frozenset()
+        return cls.all_options() - set(cls.options_of(value))
+
+    @model_validator(mode="after")
+    def _options_fit_the_choice(self) -> Section:
+        if self.choice is None:
+            return self
+        value = str(getattr(self, self.choice))
+        prefix = f"{self.place}." if self.place else ""
+        for option in sorted(self.foreign_options(value)):
+            if getattr(self, option, None) is not None:
+                owners = " or ".join(own for own in self.choices() if option in self.options_of(own))
+                raise ConfigError(
+                    f"{prefix}{option} belongs to {self.choice} {owners}, "
+                    f'got {self.choice} "{value}". Leave it out.'
+                )
+        for option, default in self.options_of(value).items():
+            if getattr(self, option, None) is None and default is not None:
+                object.__setattr__(self, option, default)
+        return self

@@ -1,0 +1,126 @@
+"""A radio cell as it answers a plan: uploads that are lost, joules and seconds of every device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.errors import ProblemError
+from fedwave.rng import Stream, generator
+from fedwave.server import Plan, Reports
+from fedwave.server.round_problem import round_workload_cycles
+from fedwave.simulation.ledger import RoundCosts
+from fedwave.simulation.world import Outcome
+from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.delivery import upload_outcome
+from fedwave.wireless.link import (
+    compute_delay_s,
+    compute_energy_j,
+    uplink_rate_bps,
+    upload_delay_s,
+    upload_energy_j,
+)
+from fedwave.wireless.reporting import report_phase
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CellWorld:
+    """Plays rounds over a cell. It knows the truth of the channel; a planner knows what it is told."""
+
+    cell: Cell
+    num_samples: IntArray  # D_i of each training device
+    num_local_steps: int  # tau
+    model_bits: float  # S
+    seed: int
+    report_bits: float = 0.0  # size of the contribution report; the paper neglects it
+    idle_power_w: float = 0.0  # what a waiting device draws; the paper neglects it
+
+    def channel(self, round_index: int) -> ChannelDraw:
+        """Return the round's gains and interference."""
+        return self.cell.draw(round_index)
+
+    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
+        """Return what becomes of the uploads and what everything cost, Eq. (23)-(31)."""
+        if channel is None or plan.allocation is None:
+            raise ProblemError("a cell plays plans with blocks and powers, got none. Use a CellPlanner.")
+        computes = np.zeros(self.cell.num_devices, dtype=bool)
+        computes[reports.device_index] = True
+        fleet = self.cell.fleet
+        workload = round_workload_cycles(fleet, self.num_samples, self.num_local_steps, computes)
+        frequency = plan.allocation.cpu_frequency_hz
+        compute_time = compute_delay_s(frequency, workload_cycles=workload)
+        report_time, report_phase_s = self._report(plan, reports, channel)
+        # All reports must be in before the blocks are given out: uploads start together.
+        uploads_start_s = float(compute_time.max(initial=0.0)) + report_phase_s
+
+        selected, power = plan.selected, plan.allocation.transmit_power_w
+        snr, slot_time = self._uploads(plan, channel)
+        risks = self.cell.upload_risks
+        outcome = upload_outcome(
+            risks,
+            device_index=selected,
+            num_devices=self.cell.num_devices,
+            snr=snr,
+            finish_time_s=uploads_start_s + slot_time[selected],
+            rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
+        )
+        # The server does not know who left, so it waits for the slot of a device that dropped out too.
+        delay_s = uploads_start_s + float(slot_time.max(initial=0.0))
+        if risks.deadline_s is not None:
+            delay_s = min(delay_s, risks.deadline_s)
+        sends = selected[outcome.transmitted]
+        upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
+        upload_time[sends] = slot_time[sends]
+        with_power = sends[power[sends] > 0]  # without power there is no energy, however long it lasts
+        upload_energy[with_power] = upload_energy_j(power[with_power], slot_time[with_power])
+        idle_time = np.maximum(delay_s - (compute_time + report_time + upload_time), 0.0)
+        costs = RoundCosts(
+            compute_energy_j=compute_energy_j(
+                frequency, workload_cycles=workload, capacitance=fleet.capacitance
+            ),
+            compute_time_s=compute_time,
+            report_energy_j=report_time * fleet.max_power_w,
+            report_time_s=report_time,
+            upload_energy_j=upload_energy,
+            upload_time_s=upload_time,
+            idle_energy_j=self.idle_power_w * idle_time,
+            idle_time_s=idle_time,
+            delay_s=delay_s,
+        )
+        return Outcome(selected[outcome.arrived], outcome.fate, costs)
+
+    def _uploads(self, plan: Plan, channel: ChannelDraw) -> tuple[FloatArray, FloatArray]:
+        """Return the SNR of each upload, and how long each device's lasts (0 without one)."""
+        assert plan.allocation is not None  # play
+        selected = plan.selected
+        block = plan.allocation.block_of_device[selected]
+        power = plan.allocation.transmit_power_w[selected]
+        gain = channel.channel_gain
+        gain = gain[selected, block] if gain.ndim == 2 else gain[selected]
+        interference_w = channel.interference_w[block]
+        bandwidth_hz, noise_psd = self.cell.bandwidth_hz, self.cell.noise_psd_w_per_hz
+        rate = uplink_rate_bps(
+            power,
+            gain,
+            interference_w=interference_w,
+            bandwidth_hz=bandwidth_hz,
+            noise_psd_w_per_hz=noise_psd,
+        )
+        slot_time = np.zeros(self.cell.num_devices)
+        slot_time[selected] = upload_delay_s(rate, model_bits=self.model_bits)
+        return power * gain / (interference_w + bandwidth_hz * noise_psd), slot_time
+
+    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> tuple[FloatArray, float]:
+        if not plan.waits_for_reports:
+            return np.zeros(self.cell.num_devices), 0.0
+        return report_phase(
+            self.cell.fleet.max_power_w,
+            channel,
+            device_index=reports.device_index,
+            report_bits=self.report_bits,
+            bandwidth_hz=self.cell.bandwidth_hz,
+            noise_psd_w_per_hz=self.cell.noise_psd_w_per_hz,
+        )

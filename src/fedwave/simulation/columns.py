@@ -1,0 +1,343 @@
+"""The columns of the tables: each one's name, type, meaning and value, in one place.
+
+A new result column is one more line here: the tables, their reader and the documentation follow.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedwave.learning.tasks import Metric
+from fedwave.simulation.ledger import Ledger, RoundCosts
+from fedwave.simulation.records import HeldOutResult, RoundRecord
+from fedwave.simulation.round import RoundEvents
+from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.delivery import UploadFate
+
+Kind = Literal["integer", "number", "text", "devices"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Facts:
+    """All that a column may be made of."""
+
+    events: RoundEvents
+    heldout: HeldOutResult | None
+    ledger: Ledger | None  # after the round
+    device_ids: IntArray  # of all training devices
+    turning_point: FloatArray  # of all training devices
+    metric: Metric
+    wall_time_s: float
+
+    @property
+    def costs(self) -> RoundCosts:
+        """What the round cost; only columns of a cell ask for it."""
+        assert self.events.outcome.costs is not None
+        return self.events.outcome.costs
+
+    @property
+    def first_norms(self) -> FloatArray:
+        """The gradient norms at the global model, of the devices that computed."""
+        return self.events.reports.gradient_norms[:, 0]
+
+    def spread(self, values: NDArray[Any], fill: float = math.nan) -> NDArray[Any]:
+        """Return a column of the reporting devices as one of all devices."""
+        full = np.full(len(self.device_ids), fill, dtype=np.float64)
+        full[self.events.reports.device_index] = values
+        return full
+
+    def mask(self, device_index: IntArray) -> IntArray:
+        """Return 1 for these devices and 0 for the others."""
+        full = np.zeros(len(self.device_ids), dtype=np.int64)
+        full[device_index] = 1
+        return full
+
+    def count(self, fate: UploadFate) -> int:
+        """Return how many uploads met this fate."""
+        return int(np.sum(self.events.outcome.fate == fate))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. ``{metric}`` in a name is the task's metric, ``{step}`` each local step."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    value: Callable[[Facts], Any]
+    needs_cell: bool = False
+
+
+def _note(facts: Facts) -> str:
+    plan, outcome = facts.events.plan, facts.events.outcome
+    if len(plan.selected) and len(outcome.received) == 0:
+        return "no upload arrived, the model stays as it is"
+    return plan.reason
+
+
+def _gap(facts: Facts) -> float | None:
+    allocation = facts.events.plan.allocation
+    return allocation.gap if allocation is not None and math.isfinite(allocation.upper_bound) else None
+
+
+def _below(facts: Facts) -> float:
+    points = facts.turning_point[facts.events.reports.device_index]
+    return float((facts.first_norms < points).mean())
+
+
+def _allocation(name: str) -> Callable[[Facts], Any]:
+    return lambda facts: getattr(facts.events.plan.allocation, name)
+
+
+def _lost(fate: UploadFate) -> Callable[[Facts], int]:
+    return lambda facts: facts.count(fate)
+
+
+def _total(name: str) -> Callable[[Facts], float]:
+    return lambda facts: float(getattr(facts.costs, name).sum())
+
+
+def _cost(name: str) -> Callable[[Facts], Any]:
+    return lambda facts: getattr(facts.costs, name)
+
+
+def _of_heldout(name: str) -> Callable[[Facts], float | None]:
+    return lambda facts: None if facts.heldout is None else getattr(facts.heldout, name)
+
+
+def _of_ledger(name: str) -> Callable[[Facts], Any]:
+    return lambda facts: getattr(facts.ledger, name)
+
+
+ROUND_COLUMNS: tuple[Column, ...] = (
+    Column(
+        "train_loss",
+        "number",
+        "mean loss after adaptation of the devices that computed, at the model that the round began with",
+        lambda facts: float(facts.events.reports.loss.mean()),
+    ),
+    Column(
+        "heldout_loss",
+        "number",
+        "mean query loss of the held-out devices after adaptation; empty in rounds without evaluation",
+        _of_heldout("mean_loss"),
+    ),
+    Column(
+        "heldout_{metric}",
+        "number",
+        "mean over held-out devices of each one's metric",
+        _of_heldout("mean_metric"),
+    ),
+    Column(
+        "heldout_{metric}_pooled",
+        "number",
+        "the metric over all their query samples together",
+        _of_heldout("pooled_metric"),
+    ),
+    Column("num_computed", "integer", "devices that computed", lambda facts: len(facts.events.reports)),
+    Column(
+        "num_selected",
+        "integer",
+        "devices that were to upload",
+        lambda facts: len(facts.events.plan.selected),
+    ),
+    Column(
+        "num_received", "integer", "uploads that arrived", lambda facts: len(facts.events.outcome.received)
+    ),
+    Column(
+        "selected_devices",
+        "devices",
+        "their numbers in the partition, separated by spaces",
+        lambda facts: facts.device_ids[facts.events.plan.selected].tolist(),
+    ),
+    Column(
+        "gradient_norm_min",
+        "number",
+        "smallest norm of the first local step's gradient",
+        lambda facts: float(facts.first_norms.min()),
+    ),
+    Column(
+        "gradient_norm_mean", "number", "mean of those norms", lambda facts: float(facts.first_norms.mean())
+    ),
+    Column(
+        "gradient_norm_max", "number", "largest of those norms", lambda facts: float(facts.first_norms.max())
+    ),
+    Column(
+        "share_below_turning_point",
+        "number",
+        "share of devices for which a smaller gradient would count more, see deviations.md",
+        _below,
+    ),
+    Column("contribution", "number", "U, Eq. (32)", _allocation("contribution"), needs_cell=True),
+    Column(
+        "objective", "number", "U - eta_1 E - eta_2 T, problem (P)", _allocation("objective"), needs_cell=True
+    ),
+    Column(
+        "objective_gap",
+        "number",
+        "proven relative distance to the optimum; empty if nothing is proven",
+        _gap,
+        needs_cell=True,
+    ),
+    Column(
+        "allocation_status",
+        "text",
+        "how the method ended: optimal, gap reached, converged, feasible, infeasible, limit",
+        lambda facts: _allocation("status")(facts).value,
+        needs_cell=True,
+    ),
+    *(
+        Column(
+            f"num_{fate.name.lower()}",
+            "integer",
+            meaning,
+            _lost(fate),
+            needs_cell=True,
+        )
+        for fate, meaning in (
+            (UploadFate.DROPPED_OUT, "devices that left before their upload"),
+            (UploadFate.OUTAGE, "uploads below the decoder's threshold"),
+            (UploadFate.PACKET_ERROR, "uploads lost to packet errors"),
+            (UploadFate.LATE, "uploads that missed the deadline"),
+        )
+    ),
+    Column(
+        "note",
+        "text",
+        "what a reader of the round should know, e.g. why nobody uploads",
+        _note,
+        needs_cell=True,
+    ),
+    Column(
+        "compute_energy_j",
+        "number",
+        "joules of all local updates",
+        _total("compute_energy_j"),
+        needs_cell=True,
+    ),
+    Column(
+        "report_energy_j",
+        "number",
+        "joules of all contribution reports",
+        _total("report_energy_j"),
+        needs_cell=True,
+    ),
+    Column("upload_energy_j", "number", "joules of all uploads", _total("upload_energy_j"), needs_cell=True),
+    Column("idle_energy_j", "number", "joules of waiting", _total("idle_energy_j"), needs_cell=True),
+    Column("energy_j", "number", "the round's joules", _cost("energy_j"), needs_cell=True),
+    Column("delay_s", "number", "the round's seconds on the cell's clock", _cost("delay_s"), needs_cell=True),
+    Column("cumulative_energy_j", "number", "joules so far", _of_ledger("energy_j"), needs_cell=True),
+    Column(
+        "cumulative_delay_s",
+        "number",
+        "seconds so far on the cell's clock",
+        _of_ledger("elapsed_s"),
+        needs_cell=True,
+    ),
+    Column("wall_time_s", "number", "seconds that this computer took", lambda facts: facts.wall_time_s),
+)
+
+DEVICE_COLUMNS: tuple[Column, ...] = (
+    Column(
+        "train_loss",
+        "number",
+        "loss after adaptation at the global model; empty if the device did not compute",
+        lambda facts: facts.spread(facts.events.reports.loss),
+    ),
+    Column(
+        "gradient_norm_{step}",
+        "number",
+        "norm of the gradient at each local step",
+        lambda facts: [facts.spread(column) for column in facts.events.reports.gradient_norms.T],
+    ),
+    Column(
+        "contribution",
+        "number",
+        "u_i, Eq. (21)",
+        lambda facts: facts.spread(facts.events.reports.contribution),
+    ),
+    Column(
+        "is_selected",
+        "integer",
+        "1 if it was to upload",
+        lambda facts: facts.mask(facts.events.plan.selected),
+    ),
+    Column(
+        "scaled_contribution",
+        "number",
+        "the contribution as the allocation saw it",
+        lambda facts: facts.events.plan.scaled_contribution,
+        needs_cell=True,
+    ),
+    Column(
+        "is_received",
+        "integer",
+        "1 if its upload arrived",
+        lambda facts: facts.mask(facts.events.outcome.received),
+        needs_cell=True,
+    ),
+    Column("block", "integer", "its radio block; -1: none", _allocation("block_of_device"), needs_cell=True),
+    Column("transmit_power_w", "number", "its power", _allocation("transmit_power_w"), needs_cell=True),
+    Column(
+        "cpu_frequency_hz", "number", "its CPU frequency", _allocation("cpu_frequency_hz"), needs_cell=True
+    ),
+    *(
+        Column(f"{phase}_{what}", "number", f"{unit} of {meaning}", _cost(f"{phase}_{what}"), needs_cell=True)
+        for phase, meaning in (
+            ("compute", "the local update"),
+            ("report", "the contribution report"),
+            ("upload", "the upload"),
+            ("idle", "waiting"),
+        )
+        for what, unit in (("energy_j", "joules"), ("time_s", "seconds"))
+    ),
+    Column(
+        "cumulative_energy_j",
+        "number",
+        "the device's joules so far",
+        _of_ledger("device_energy_j"),
+        needs_cell=True,
+    ),
+)
+
+HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
+    ("num_query", "integer", "query samples of the device"),
+    ("loss", "number", "query loss after adaptation"),
+    ("{metric}", "number", "the task's metric on the query set"),
+)
+
+
+def record_round(facts: Facts) -> RoundRecord:
+    """Return the record of a round: every column that applies."""
+    over_cell = facts.events.outcome.costs is not None
+    columns = {
+        column.name.format(metric=facts.metric.name): column.value(facts)
+        for column in ROUND_COLUMNS
+        if over_cell or not column.needs_cell
+    }
+    device_columns: dict[str, NDArray[Any]] = {}
+    for column in DEVICE_COLUMNS:
+        if column.needs_cell and not over_cell:
+            continue
+        value = column.value(facts)
+        if "{step}" in column.name:
+            device_columns |= {column.name.format(step=step): one for step, one in enumerate(value)}
+        else:
+            device_columns[column.name] = value
+    return RoundRecord(facts.events.round_index, columns, facts.device_ids, device_columns, facts.heldout)
+
+
+def kind_of(name: str, columns: Sequence[tuple[str, Kind]]) -> Kind | None:
+    """Return the declared type of a column by its name; None if none is declared."""
+    for declared, kind in columns:
+        pattern = re.escape(declared).replace(r"\{metric\}", "[a-z_]+").replace(r"\{step\}", r"\d+")
+        if re.fullmatch(pattern, name):
+            return kind
+    return None

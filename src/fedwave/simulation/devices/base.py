@@ -1,0 +1,41 @@
+"""What a round asks of the devices, in two phases: few numbers from many, then models from the chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from fedwave.learning import Parameters
+from fedwave.server import Reports
+from fedwave.simulation.records import HeldOutResult
+from fedwave.units import IntArray
+
+
+class Devices(Protocol):
+    """The training devices and the held-out ones, wherever they compute.
+
+    ``report`` comes first in a round, ``collect`` after it: the models of a round stay where they were
+    computed until they are asked for, and are forgotten when the next round begins.
+    """
+
+    def report(
+        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+    ) -> Reports:
+        """Let the devices update the global model, Alg. 1 lines 3-10; return what they report (phase 1).
+
+        ``max_models`` is how many local models are worth keeping, those that contribute most; what else is
+        asked for is computed again.
+        """
+        ...
+
+    def collect(self, device_index: IntArray) -> Iterator[Parameters]:
+        """Yield the local models of these devices, in the order given (phase 2)."""
+        ...
+
+    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
+        """Return how the global model serves the held-out devices; None if there are none."""
+        ...
+
+    def close(self) -> None:
+        """Let go of threads, processes and connections."""
+        ...

@@ -1,0 +1,36 @@
+"""Training that runs away: say so at once, in one line, before a number that is not finite spreads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedwave.errors import DivergenceError
+from fedwave.simulation.records import HeldOutResult
+from fedwave.units import FloatArray, IntArray
+
+
+def require_finite_reports(
+    round_index: int, device_ids: IntArray, gradient_norms: FloatArray, loss: FloatArray
+) -> None:
+    """Raise if a device's loss or gradient norm is not finite."""
+    bad = np.flatnonzero(~np.isfinite(loss) | ~np.isfinite(gradient_norms).all(1))
+    if bad.size:
+        first = int(bad[0])
+        norms = f" with gradient norms {gradient_norms[first].tolist()}"
+        raise _divergence(round_index, f"device {device_ids[first]}", f"{loss[first]}{norms}")
+
+
+def require_finite_evaluation(round_index: int, result: HeldOutResult) -> None:
+    """Raise if a held-out device's loss is not finite."""
+    bad = np.flatnonzero(~np.isfinite(result.loss))
+    if bad.size:
+        first = int(bad[0])
+        where = f"held-out device {result.device_ids[first]}"
+        raise _divergence(round_index, where, str(result.loss[first]))
+
+
+def _divergence(round_index: int, where: str, got: str) -> DivergenceError:
+    return DivergenceError(
+        f"the loss is not finite in round {round_index} on {where}, got {got}. "
+        "Lower algorithm.inner_lr or algorithm.meta_lr; the last good checkpoint is kept."
+    )

@@ -1,0 +1,70 @@
+"""All that the next round needs. Each part saves itself, so that a new part needs no change elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from fedwave.errors import RunError
+from fedwave.learning import Parameters
+from fedwave.server import PlannerState
+from fedwave.simulation.ledger import Ledger
+
+PARTS = ("parameters", "server_step", "planner", "ledger")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The state between two rounds. Every random draw is a function of the seed and the round."""
+
+    next_round: int
+    parameters: Parameters  # theta, the global model
+    server_step: Parameters = field(default_factory=dict)  # e.g. a momentum
+    planner: PlannerState = field(default_factory=dict)  # what the server remembers of its devices
+    ledger: Ledger | None = None  # None where nothing is counted
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Return every part's tensors, each name preceded by its part's: ``parameters.conv1.weight``."""
+        parts: dict[str, Mapping[str, Tensor]] = {
+            "parameters": self.parameters,
+            "server_step": self.server_step,
+            "planner": {name: torch.from_numpy(array) for name, array in self.planner.items()},
+            "ledger": {}
+            if self.ledger is None
+            else {name: torch.from_numpy(array) for name, array in self.ledger.to_arrays().items()},
+        }
+        return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+
+    @classmethod
+    def from_tensors(cls, next_round: int, tensors: Mapping[str, Tensor]) -> State:
+        """Return the state that ``to_tensors`` gave away."""
+        parts: dict[str, dict[str, Tensor]] = {part: {} for part in PARTS}
+        for name in sorted(tensors):  # the order of a sum decides its last bits
+            part, _, rest = name.partition(".")
+            if part not in parts:
+                raise RunError(
+                    f'the checkpoint holds "{name}", which is no part of a state ({", ".join(PARTS)}). '
+                    "It was written by another version of fedwave; use that one."
+                )
+            parts[part][rest] = tensors[name]
+        ledger = {name: value.numpy() for name, value in parts["ledger"].items()}
+        return cls(
+            next_round,
+            parts["parameters"],
+            parts["server_step"],
+            {name: value.numpy() for name, value in parts["planner"].items()},
+            Ledger.from_arrays(ledger) if ledger else None,
+        )
+
+    def to(self, device: torch.device) -> State:
+        """Return the state with its tensors on a torch device."""
+        return State(
+            self.next_round,
+            {name: value.to(device) for name, value in self.parameters.items()},
+            {name: value.to(device) for name, value in self.server_step.items()},
+            self.planner,
+            self.ledger,
+        )

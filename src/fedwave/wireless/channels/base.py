@@ -1,0 +1,55 @@
+"""What every kind of channel offers to the cell. To add one, see ``fedwave.wireless.channels``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from fedwave.settings import Section
+from fedwave.units import FloatArray
+from fedwave.wireless.large_scale import LargeScale
+
+
+class Channel(Protocol):
+    """How well the devices of one cell are heard, round by round."""
+
+    @property
+    def large_scale(self) -> LargeScale | None:
+        """The devices' places and what they cost; None: the channel has no geometry."""
+        ...
+
+    @property
+    def has_own_rounds(self) -> bool:
+        """Whether the rounds differ even in a static cell, and may come to an end, as in a recording."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One line for each number that looks wrong in SI units, or place outside the model's range."""
+        ...
+
+    def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return a new array with the power gains h of a round: (n,), the same on all blocks, or (n, M).
+
+        The result depends on the channel, the round and ``rng`` alone, never on the rounds asked for before.
+        """
+        ...
+
+
+class ChannelSection(Section):
+    """Settings of one kind of channel, told from the others by ``kind``."""
+
+    place: ClassVar[str] = "channel"
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class ChannelKind:
+    """A kind of channel: its settings, and what builds the channel from them."""
+
+    settings: type[ChannelSection]
+    build: Callable[..., Channel]  # (settings, *, num_devices, num_blocks, seed)

@@ -1,0 +1,91 @@
+"""The textbook channel: a path loss that grows with the logarithm of the distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fedwave.errors import ProblemError
+from fedwave.settings import NonNegativeFloat, PositiveFloat
+from fedwave.units import FloatArray
+from fedwave.wireless.channels.base import ChannelSection
+from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
+from fedwave.wireless.geometry import ground_distance_m
+from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.path_loss import log_distance_path_loss_db
+from fedwave.wireless.placement import Placement
+from fedwave.wireless.setting_types import Decibel
+from fedwave.wireless.shadowing import draw_shadowing_db
+from fedwave.wireless.streams import FleetStream, fleet_generator
+
+
+class LogDistanceConfig(ChannelSection):
+    """Path loss growing with the logarithm of the distance: loss + 10 exponent log10(d / reference)."""
+
+    kind: Literal["log-distance"] = "log-distance"
+    reference_loss_db: Decibel
+    reference_distance_m: PositiveFloat = 1.0
+    exponent: PositiveFloat
+    shadowing_std_db: NonNegativeFloat = 0.0
+    antenna_gain_db: Decibel = 0.0  # both ends together
+    placement: Placement
+    fading: FadingConfig = FadingConfig()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogDistanceChannel:
+    """Places and shadowing drawn once, fading each round."""
+
+    large_scale: LargeScale
+    fading: FadingConfig
+    num_blocks: int
+    has_own_rounds: bool = False
+
+    @classmethod
+    def build(
+        cls, config: LogDistanceConfig, *, num_devices: int, num_blocks: int, seed: int
+    ) -> LogDistanceChannel:
+        """Return the channel with its places and shadowing drawn."""
+        position_m = config.placement.positions_m(
+            num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
+        )
+        distance_m = ground_distance_m(position_m)
+        _refuse_zero_distance(distance_m)
+        large_scale = LargeScale(
+            position_m=position_m,
+            distance_m=distance_m,
+            is_line_of_sight=None,
+            path_loss_db=log_distance_path_loss_db(
+                distance_m,
+                reference_loss_db=config.reference_loss_db,
+                reference_distance_m=config.reference_distance_m,
+                exponent=config.exponent,
+            ),
+            shadowing_db=draw_shadowing_db(
+                np.full(num_devices, config.shadowing_std_db),
+                rng=fleet_generator(seed, FleetStream.SHADOWING),
+            ),
+            antenna_gain_db=config.antenna_gain_db,
+        )
+        return cls(large_scale=large_scale, fading=config.fading, num_blocks=num_blocks)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A gain above 1."""
+        return place_warnings(self.large_scale)
+
+    def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return the large-scale gains times fresh fading."""
+        del round_index
+        return fade(self.large_scale, self.fading, num_blocks=self.num_blocks, rng=rng)
+
+
+def _refuse_zero_distance(distance_m: FloatArray) -> None:
+    if not (distance_m > 0).all():
+        device_index = int(np.argmin(distance_m))
+        raise ProblemError(
+            f"Device {device_index} stands at the base station: a log-distance path loss has no value "
+            "at 0 m. Move it, or set placement.min_distance_m."
+        )

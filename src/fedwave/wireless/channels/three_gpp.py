@@ -1,0 +1,171 @@
+"""The channel of 3GPP TR 38.901, clause 7.4: street, city and countryside."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from fedwave.units import BoolArray, FloatArray
+from fedwave.wireless.channels.base import ChannelSection
+from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
+from fedwave.wireless.geometry import ground_distance_m
+from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.path_loss import (
+    MIN_DISTANCE_M,
+    SCENARIOS,
+    Scenario,
+    UrbanMacro,
+    draw_environment_height_m,
+)
+from fedwave.wireless.placement import Placement
+from fedwave.wireless.setting_types import Decibel
+from fedwave.wireless.shadowing import draw_shadowing_db
+from fedwave.wireless.streams import FleetStream, fleet_generator
+
+# What only some scenarios ask about, with the defaults of Table 7.4.1-1.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "umi": {},
+    "uma": {},
+    "rma": {"building_height_m": 5.0, "street_width_m": 20.0},
+}
+
+
+class ThreeGppConfig(ChannelSection):
+    """Path loss, line of sight and shadowing of 3GPP TR 38.901, clause 7.4, times fading."""
+
+    choice: ClassVar[str | None] = "scenario"
+
+    kind: Literal["3gpp"] = "3gpp"
+    scenario: Literal["umi", "uma", "rma"]
+    carrier_frequency_hz: Annotated[float, Field(ge=0.5e9, le=100e9)]  # range of the report's models
+    base_station_height_m: Annotated[float, Field(ge=5.0, le=150.0)] | None = None  # None: the scenario's own
+    device_height_m: Annotated[float, Field(ge=1.0, le=22.5)] = 1.5
+    building_height_m: Annotated[float, Field(ge=5.0, le=50.0)] | None = None
+    street_width_m: Annotated[float, Field(ge=5.0, le=50.0)] | None = None
+    line_of_sight: Literal["random", "always", "never"] = "random"
+    shadowing: bool = True
+    antenna_gain_db: Decibel = 0.0  # both ends together
+    placement: Placement
+    fading: FadingConfig = FadingConfig()
+
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return what a scenario can be told, with the defaults."""
+        return _OPTIONS.get(value, {})
+
+    def build_scenario(self) -> Scenario:
+        """Return the column of Table 7.4.1-1 with this frequency, these heights and surroundings."""
+        given = {name: getattr(self, name) for name in ("base_station_height_m", *_OPTIONS[self.scenario])}
+        return SCENARIOS[self.scenario](
+            carrier_frequency_hz=self.carrier_frequency_hz,
+            device_height_m=self.device_height_m,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThreeGppChannel:
+    """Places, sight and shadowing drawn once, fading each round."""
+
+    config: ThreeGppConfig
+    large_scale: LargeScale
+    num_blocks: int
+    has_own_rounds: bool = False
+
+    @classmethod
+    def build(
+        cls, config: ThreeGppConfig, *, num_devices: int, num_blocks: int, seed: int
+    ) -> ThreeGppChannel:
+        """Return the channel with its places, lines of sight and shadowing drawn."""
+        position_m = config.placement.positions_m(
+            num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
+        )
+        distance_m = ground_distance_m(position_m)
+        scenario = config.build_scenario()
+        if isinstance(scenario, UrbanMacro):  # its h_E differs from device to device
+            environment_height_m = draw_environment_height_m(
+                distance_m,
+                device_height_m=config.device_height_m,
+                rng=fleet_generator(seed, FleetStream.ENVIRONMENT_HEIGHT),
+            )
+            scenario = dataclasses.replace(scenario, environment_height_m=environment_height_m)
+        in_sight = _draw_line_of_sight(
+            config.line_of_sight,
+            scenario.los_probability(distance_m),
+            rng=fleet_generator(seed, FleetStream.LINE_OF_SIGHT),
+        )
+        shadowing_std_db = scenario.shadowing_std_db(distance_m, in_sight) * float(config.shadowing)
+        large_scale = LargeScale(
+            position_m=position_m,
+            distance_m=distance_m,
+            is_line_of_sight=in_sight,
+            path_loss_db=scenario.path_loss_db(distance_m, in_sight),
+            shadowing_db=draw_shadowing_db(
+                shadowing_std_db, rng=fleet_generator(seed, FleetStream.SHADOWING)
+            ),
+            antenna_gain_db=config.antenna_gain_db,
+        )
+        return cls(config=config, large_scale=large_scale, num_blocks=num_blocks)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A gain above 1, places and heights outside the range of the report's models."""
+        name = f"TR 38.901 {self.config.scenario}"
+        return (
+            *place_warnings(self.large_scale),
+            *_distance_warnings(name, self.large_scale, self.config.build_scenario()),
+            *_height_warnings(name, self.config),
+        )
+
+    def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return the large-scale gains times fresh fading."""
+        del round_index
+        return fade(self.large_scale, self.config.fading, num_blocks=self.num_blocks, rng=rng)
+
+
+def _draw_line_of_sight(
+    wish: Literal["random", "always", "never"], probability: FloatArray, *, rng: np.random.Generator
+) -> BoolArray:
+    if wish == "random":
+        return rng.random(len(probability)) < probability
+    return np.full(len(probability), wish == "always")
+
+
+def _distance_warnings(name: str, large_scale: LargeScale, scenario: Scenario) -> list[str]:
+    found = []
+    num_near = int(np.sum(large_scale.distance_m < MIN_DISTANCE_M))
+    if num_near:
+        found.append(
+            f"{num_near} device(s) stand nearer than {MIN_DISTANCE_M:g} m, where {name} begins; "
+            f"they get the path loss at {MIN_DISTANCE_M:g} m. Set placement.min_distance_m."
+        )
+    max_distance_m = np.where(
+        np.asarray(large_scale.is_line_of_sight), scenario.max_distance_m, scenario.max_blocked_distance_m
+    )
+    is_far = large_scale.distance_m > max_distance_m
+    if is_far.any():
+        found.append(
+            f"{is_far.sum()} device(s) stand farther than {max_distance_m[is_far].min():g} m, where {name} "
+            "ends; its formula is extrapolated. Is the cell too large, or are positions in another unit?"
+        )
+    return found
+
+
+def _height_warnings(name: str, config: ThreeGppConfig) -> list[str]:
+    found = []
+    base_m = config.base_station_height_m
+    usual_m = {"umi": 10.0, "uma": 25.0}.get(config.scenario)
+    if usual_m is not None and base_m is not None and base_m != usual_m:
+        found.append(f"{name} is defined for a base station at {usual_m:g} m, got {base_m:g} m.")
+    if config.scenario == "rma" and base_m is not None and not 10.0 <= base_m <= 150.0:
+        found.append(f"{name} is defined for base stations of 10 to 150 m, got {base_m:g} m.")
+    if config.scenario != "rma" and config.device_height_m < 1.5:
+        found.append(f"{name} is defined for devices of 1.5 to 22.5 m, got {config.device_height_m:g} m.")
+    if config.scenario == "rma" and (config.carrier_frequency_hz > 30e9 or config.device_height_m > 10.0):
+        found.append(f"{name} is defined up to 30 GHz and for devices up to 10 m high.")
+    return found

@@ -1,0 +1,134 @@
+"""Allocation problems for the tests: Table III, small hand-made ones, random ones, hypothesis strategies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedwave.allocation import AllocationProblem
+
+
+def paper_problem(
+    seed: int, *, num_devices: int = 100, num_blocks: int = 20, exponential: bool = False, **changes: Any
+) -> AllocationProblem:
+    """Return a draw of Table III with u ~ U(0, 10), or Exp(10)."""
+    rng = np.random.default_rng(seed)
+    n = num_devices
+    values: dict[str, Any] = {
+        "contribution": rng.exponential(10, n) if exponential else rng.uniform(0, 10, n),
+        "channel_gain": rng.uniform(0.1, 1, n),
+        "interference_w": rng.uniform(0, 0.8, num_blocks),
+        "max_power_w": rng.uniform(0, 1, n),
+        "workload_cycles": rng.uniform(0, 0.25, n) * rng.integers(2, 20, n),
+        "max_frequency_hz": rng.uniform(0, 2, n),
+        "capacitance": rng.uniform(0, 1, n),
+        "model_bits": 1,
+        "bandwidth_hz": 1,
+        "noise_psd_w_per_hz": 1,
+        "energy_weight": 1,
+        "delay_weight": 1,
+    }
+    return AllocationProblem(**(values | changes))
+
+
+def small_problem(**changes: Any) -> AllocationProblem:
+    """Return three devices and two blocks in round numbers."""
+    values: dict[str, Any] = {
+        "contribution": [5.0, 3.0, 4.0],
+        "channel_gain": [1.0, 0.5, 0.25],
+        "interference_w": [0.0, 1.0],
+        "max_power_w": [1.0, 2.0, 3.0],
+        "workload_cycles": [1.0, 2.0, 0.5],
+        "max_frequency_hz": [2.0, 1.0, 1.5],
+        "capacitance": [0.5, 1.0, 0.25],
+        "model_bits": 1.0,
+        "bandwidth_hz": 1.0,
+        "noise_psd_w_per_hz": 1.0,
+        "energy_weight": 0.25,
+        "delay_weight": 0.5,
+    }
+    return AllocationProblem(**(values | changes))
+
+
+def random_problem(
+    rng: np.random.Generator, *, max_devices: int = 8, max_blocks: int = 5
+) -> AllocationProblem:
+    """Return a problem of one of four kinds: paper-like, ties and zeros, a real cell, extreme scales."""
+    n, num_blocks = int(rng.integers(1, max_devices + 1)), int(rng.integers(1, max_blocks + 1))
+    shape = (n, num_blocks) if rng.random() < 0.3 else (n,)
+
+    def scales(low: float, high: float, size: Any = None) -> Any:
+        return 10.0 ** rng.uniform(low, high, size)
+
+    match int(rng.integers(4)):
+        case 0:
+            u, h, p = rng.uniform(-3, 10, n), rng.uniform(0.1, 1, shape), rng.uniform(0, 1, n)
+            interference, bits, bandwidth, noise = rng.uniform(0, 0.8, num_blocks), 1.0, 1.0, 1.0
+        case 1:
+            u, h, p = rng.integers(-1, 4, n), rng.integers(0, 3, shape), rng.integers(0, 3, n)
+            interference, bits, bandwidth, noise = rng.integers(0, 2, num_blocks), 1.0, 1.0, 1.0
+        case 2:
+            u, h, p = scales(-3, 3, n), scales(-15, -5, shape), scales(-4, 1, n)
+            interference, bits, bandwidth, noise = scales(-16, -12, num_blocks), 1e6, 1.8e5, 4e-21
+        case _:
+            u, h, p = scales(-6, 6, n) * rng.choice([-1, 1], n), scales(-15, 0, shape), scales(-20, 3, n)
+            interference, bits = scales(-20, 3, num_blocks), scales(0, 9)
+            bandwidth, noise = scales(0, 8), scales(-21, 0)
+    return AllocationProblem(
+        contribution=u,
+        channel_gain=h,
+        interference_w=interference,
+        max_power_w=p * (rng.random(n) > 0.1),
+        workload_cycles=rng.uniform(0, 5, n) * (rng.random(n) > 0.1),
+        max_frequency_hz=rng.uniform(0.1, 2, n),
+        capacitance=rng.uniform(0, 1, n),
+        model_bits=bits,
+        bandwidth_hz=bandwidth,
+        noise_psd_w_per_hz=noise,
+        energy_weight=float(rng.choice([0, 1, scales(-6, 6)])),
+        delay_weight=float(rng.choice([1, scales(-6, 6)])),
+        max_delay_s=None if rng.random() < 0.6 else scales(-2, 3),
+        max_energy_j=None
+        if rng.random() < 0.6
+        else (scales(-3, 3, n) if rng.random() < 0.5 else scales(-3, 3)),
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn, *, max_devices: int = 4, max_blocks: int = 3) -> AllocationProblem:
+    """Draw problems with zeros, ties and scales from 1e-20 to 1e3 W, gains down to 1e-15."""
+
+    def quantity(low: float, high: float, *, may_be_zero: bool = True) -> st.SearchStrategy[float]:
+        nice = st.sampled_from([0.5, 1.0, 2.0])
+        wide = st.floats(low, high).map(lambda exponent: 10.0**exponent)
+        return st.one_of(nice, wide, st.just(0.0)) if may_be_zero else st.one_of(nice, wide)
+
+    n, num_blocks = draw(st.integers(1, max_devices)), draw(st.integers(1, max_blocks))
+    gains = st.lists(quantity(-15, 1), min_size=n, max_size=n)
+    if draw(st.booleans()):
+        gain = np.array([draw(gains) for _ in range(num_blocks)]).T
+    else:
+        gain = np.array(draw(gains))
+
+    def per_device(strategy: st.SearchStrategy[float]) -> list[float]:
+        return draw(st.lists(strategy, min_size=n, max_size=n))
+
+    contribution = st.one_of(quantity(-3, 4), st.floats(-10, 0).map(lambda value: round(value, 3)))
+    return AllocationProblem(
+        contribution=per_device(contribution),
+        channel_gain=gain,
+        interference_w=draw(st.lists(quantity(-20, 3), min_size=num_blocks, max_size=num_blocks)),
+        max_power_w=per_device(quantity(-20, 3)),
+        workload_cycles=per_device(quantity(-3, 9)),
+        max_frequency_hz=per_device(quantity(-1, 9, may_be_zero=False)),
+        capacitance=per_device(quantity(-28, 0)),
+        model_bits=draw(quantity(0, 8, may_be_zero=False)),
+        bandwidth_hz=draw(quantity(0, 8, may_be_zero=False)),
+        noise_psd_w_per_hz=draw(quantity(-21, 0, may_be_zero=False)),
+        energy_weight=draw(quantity(-6, 6)),
+        delay_weight=draw(quantity(-6, 6, may_be_zero=False)),
+        max_delay_s=draw(st.none() | quantity(-3, 4, may_be_zero=False)),
+        max_energy_j=draw(st.none() | quantity(-3, 4)),
+    )

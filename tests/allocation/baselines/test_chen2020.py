@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import fedwave.allocation.baselines.chen2020 as chen_module
+from fedwave.allocation import Status, account, allocate
+from fedwave.errors import ProblemError
+from tests.allocation.allocation_oracles import assignments
+from tests.allocation.allocation_problems import paper_problem
+
+
+def test_it_matches_the_best_weights_within_the_limits_at_full_power():
+    problem = paper_problem(2, max_delay_s=4.0)
+    found = allocate(problem, "chen2020")
+    assert found.status is Status.FEASIBLE
+    assert_allclose(found.transmit_power_w[found.selected], problem.max_power_w[found.selected], rtol=1e-12)
+    assert account(problem, found).upload_delay_s.max() <= 4.0
+    np.testing.assert_array_equal(found.cpu_frequency_hz, problem.max_frequency_hz)
+
+
+def test_without_packet_errors_serves_the_largest_contributions():
+    problem = paper_problem(2)
+    found = allocate(problem, "chen2020", waterfall_threshold=0.0)
+    assert set(found.selected) == set(np.argsort(-problem.contribution)[:20])
+
+
+def test_it_equals_brute_force_over_permutations():
+    problem = paper_problem(6, num_devices=4, num_blocks=3)
+    found = allocate(problem, "chen2020", max_delay_s=6.0)
+    noise = problem.interference_w + 1.0
+
+    def weight(i, m):
+        snr = problem.max_power_w[i] * problem.channel_gain[i] / noise[m]
+        return problem.contribution[i] * np.exp(-1.08 / snr) if 1 / np.log2(1 + snr) <= 6.0 else -np.inf
+
+    best = max(sum(weight(i, m) for i, m in pairs) for pairs in assignments(4, 3))
+    ours = sum(weight(i, found.block_of_device[i]) for i in found.selected)
+    assert ours == pytest.approx(best)
+
+
+def test_its_own_limits_only_tighten_the_problems():
+    problem = paper_problem(2, max_delay_s=4.0)
+    found = allocate(problem, "chen2020", max_delay_s=100.0, max_energy_j=2.0)
+    entry = account(problem, found)
+    assert entry.upload_delay_s.max() <= 4.0
+    assert entry.upload_energy_j.max() <= 2.0
+    with pytest.raises(ProblemError, match="waterfall_threshold must be >= 0, got -1"):
+        allocate(problem, "chen2020", waterfall_threshold=-1.0)
+
+
+def test_pruning_many_devices_does_not_change_the_matching(monkeypatch):
+    limits = {"max_delay_s": 5.0, "max_energy_j": np.random.default_rng(0).uniform(0.5, 3, 800)}
+    for changes in ({}, limits):
+        problem = paper_problem(1, num_devices=800, num_blocks=6, **changes)
+        pruned = allocate(problem, "chen2020")
+        with monkeypatch.context() as patch:
+            patch.setattr(chen_module, "undominated", lambda criteria, depth: np.arange(criteria[0].size))
+            whole = allocate(problem, "chen2020")
+        np.testing.assert_array_equal(pruned.block_of_device, whole.block_of_device)

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedwave.allocation import (
+    METHODS,
+    Method,
+    Status,
+    allocate,
+    build_allocation,
+    compare_methods,
+    method_options,
+    total_cost,
+    violations,
+)
+from fedwave.errors import ProblemError
+from tests.allocation.allocation_problems import paper_problem, random_problem, small_problem
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_keeps_the_contract(method):
+    for seed in range(60):
+        problem = random_problem(np.random.default_rng(seed))
+        before = {name: np.copy(value) for name, value in vars(problem).items() if value is not None}
+        found = allocate(problem, method, rng=np.random.default_rng(seed))
+        again = allocate(problem, method, rng=np.random.default_rng(seed))
+        assert found.method == method
+        for name in ("block_of_device", "transmit_power_w", "cpu_frequency_hz"):
+            assert getattr(found, name).shape == (problem.num_devices,)
+            np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
+        assert violations(problem, found) == ()
+        assert found.objective == pytest.approx(total_cost(problem, found), rel=1e-12, abs=1e-12)
+        assert isinstance(found.status, Status)
+        assert found.reason or found.status is not Status.INFEASIBLE
+        assert found.upper_bound >= found.objective
+        for name, value in before.items():
+            np.testing.assert_array_equal(value, getattr(problem, name))
+
+
+def test_unknown_methods_and_options_name_the_nearest():
+    with pytest.raises(ProblemError, match=r"method is not known, got 'optimum'. Did you mean \"optimal\"\?"):
+        allocate(small_problem(), "optimum")
+    with pytest.raises(ProblemError, match=r"method is not known, got 'optimum'. Did you mean \"optimal\"\?"):
+        method_options("optimum")
+    with pytest.raises(ProblemError, match=r'method "ives" has no option \'strat\'. Did you mean "start"\?'):
+        allocate(small_problem(), "ives", strat=3.0)
+    with pytest.raises(
+        ProblemError, match=r'"greedy" has no option \'selection\'. Did you mean "selected"\?'
+    ):
+        allocate(small_problem(), "greedy", rng=np.random.default_rng(0), selection="uniform")
+    with pytest.raises(
+        ProblemError, match=r'method "optimal" has no option \'may_upload\'. Choose one of: rel'
+    ):
+        allocate(small_problem(), may_upload=np.ones(3, dtype=bool))
+
+
+def test_the_options_of_each_method():
+    assert {name: method_options(name) for name in METHODS} == {
+        "optimal": ("relative_gap", "max_matchings"),
+        "ives": ("start", "max_iterations", "keep_negative"),
+        "greedy": (),
+        "random": (),
+        "chen2020": ("max_delay_s", "max_energy_j", "waterfall_threshold"),
+        "fedl": (),
+    }
+
+
+def test_who_serves_given_devices_and_who_chooses():
+    assert {name for name, method in METHODS.items() if method.serves_given_devices} == {
+        "greedy",
+        "random",
+        "fedl",
+    }
+
+
+@pytest.mark.parametrize("method", ["greedy", "random"])
+def test_methods_that_draw_ask_for_a_generator(method):
+    message = f'method "{method}" draws at random and needs rng=, got None. Give numpy.random.default_rng'
+    with pytest.raises(ProblemError, match=message):
+        allocate(small_problem(), method)
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Enter a method for the length of a test."""
+
+    def enter(name, method):
+        monkeypatch.setitem(METHODS, name, method)
+
+    return enter
+
+
+def served_at_full_power(problem, device):
+    """Return the allocation of the given devices to blocks 0, 1, ... at full power and frequency."""
+    return build_allocation(
+        problem,
+        method="mine",
+        device=device,
+        block=np.arange(device.size),
+        power_w=problem.max_power_w[device],
+        cpu_frequency_hz=problem.max_frequency_hz,
+        status=Status.FEASIBLE,
+    )
+
+
+def test_a_method_of_ones_own_serves_the_devices_it_is_given(register):
+    seen = {}
+
+    def mine(problem, *, selected, rng, boldness=1.0):
+        seen.update(selected=selected.tolist(), rng=rng, boldness=boldness)
+        return served_at_full_power(problem, selected)
+
+    register("mine", Method(mine, serves_given_devices=True))
+    rng = np.random.default_rng(0)
+    found = allocate(small_problem(), "mine", rng=rng, selected=[2, 1], boldness=0.5)
+    assert seen == {"selected": [1, 2], "rng": rng, "boldness": 0.5}
+    assert found.block_of_device.tolist() == [-1, 0, 1]
+    assert (found.iterations, found.upper_bound, found.reason, found.trace.size) == (0, np.inf, "", 0)
+    assert violations(small_problem(), found) == ()
+    allocate(small_problem(), "mine", rng=rng)
+    assert seen["selected"] == [0, 2]  # by default the largest contributions, as many as blocks
+    assert method_options("mine") == ("boldness",)
+    assert compare_methods(small_problem(), seed=0)["mine"].allocation.num_selected == 2
+    with pytest.raises(ProblemError, match=r'"mine" has no option \'bold\'. Did you mean "boldness"'):
+        allocate(small_problem(), "mine", rng=rng, bold=1)
+    with pytest.raises(ProblemError, match='method "mine" draws at random and needs rng='):
+        allocate(small_problem(), "mine")
+
+
+def test_a_method_of_ones_own_chooses_among_the_devices_it_is_given(register):
+    def mine(problem, *, may_upload, rng=None):
+        assert rng is None
+        return served_at_full_power(
+            problem, np.arange(1) if may_upload is None else np.flatnonzero(may_upload)[:1]
+        )
+
+    register("mine", Method(mine, serves_given_devices=False))
+    assert allocate(small_problem(), "mine").selected.tolist() == [0]
+    assert allocate(small_problem(), "mine", selected=[0, 1, 2][1:]).selected.tolist() == [1]
+
+
+def test_a_method_may_take_any_option(register):
+    seen = {}
+
+    def mine(problem, **options):
+        seen.update(options)
+        return served_at_full_power(problem, options["selected"])
+
+    register("mine", Method(mine, serves_given_devices=True))
+    allocate(small_problem(), "mine", selected=[1], anything=3)
+    assert seen["anything"] == 3
+    assert seen["selected"].tolist() == [1]
+    assert method_options("mine") == ()
+    with pytest.raises(ProblemError, match="has no option 'may_upload'"):
+        allocate(small_problem(), "mine", may_upload=None)
+
+
+def test_methods_that_cannot_be_given_devices_are_refused_at_once(register):
+    with pytest.raises(
+        ProblemError,
+        match=r"serves_given_devices=True must take selected, got a function of \(problem, rng\). Add",
+    ):
+        Method(lambda problem, rng: None, serves_given_devices=True)
+    with pytest.raises(
+        ProblemError, match=r"serves_given_devices=False must take may_upload, got a function of"
+    ):
+        Method(lambda problem, selected: None, serves_given_devices=False)
+    register("bare", served_at_full_power)
+    with pytest.raises(
+        ProblemError, match=r"METHODS\['bare'\] must be a Method, got function. Write Method\("
+    ):
+        allocate(small_problem(), "bare")
+
+
+def test_every_method_takes_rng_and_selected():
+    for method in METHODS:
+        found = allocate(paper_problem(0), method, rng=np.random.default_rng(0), selected=[5, 6, 7])
+        assert set(found.selected) <= {5, 6, 7}
+
+
+def test_the_package_needs_numpy_and_scipy_alone():
+    code = (
+        "import sys, fedwave.allocation;"
+        "heavy = {'torch', 'matplotlib', 'pydantic', 'typer', 'rich', 'pandas'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+
+
+def test_the_docstring_example_runs():
+    import doctest
+
+    import fedwave.allocation
+
+    assert doctest.testmod(fedwave.allocation).failed == 0

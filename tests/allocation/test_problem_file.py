@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
+from fedwave.errors import ProblemError
+
+
+def test_the_example_is_a_valid_problem():
+    problem = parse_problem(example_problem())
+    assert (problem.num_devices, problem.num_blocks) == (12, 4)
+    assert problem.max_power_w[0] == pytest.approx(0.19953, rel=1e-4)  # 23 dBm
+    assert problem.noise_psd_w_per_hz == pytest.approx(10**-19.9, rel=1e-12)  # -169 dBm/Hz
+    assert problem.max_delay_s == 20.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[radio]", "[radios]", r'unknown table "radios". Did you mean "radio"\?'),
+        (
+            "bandwidth_hz",
+            "bandwith_hz",
+            r'unknown key "bandwith_hz" in \[radio\]. Did you mean "bandwidth_hz"\?',
+        ),
+        ("energy_weight = 2.0", "", r"The problem file has no energy_weight. Add it to \[weights\]"),
+        ("max_power_dbm = 23", 'max_power_dbm = "high"', r"must hold numbers in max_power_dbm, got 'high'"),
+        ("max_power_dbm = 23", "max_power_dbm = 23\nmax_power_w = 1", r"gives max_power_w twice"),
+        ("[blocks]", "[blocks]\nnum_blocks = 7", r"has num_blocks = 7 but 4 interferences"),
+        (
+            "interference_dbm = [-118, -112, -121, -109]",
+            "interference_dbm = -110",
+            r"one interference for all blocks but no num_blocks",
+        ),
+        ("interference_dbm = [-118, -112, -121, -109]", "", r"The problem file has no interference_w"),
+        ("[weights]", "[weights", r"The problem file is not valid TOML: .*line"),
+        ("energy_weight = 2.0", "energy_weight = true", r"must hold numbers in energy_weight, got True"),
+        ("energy_weight = 2.0", 'energy_weight = "2"', r"must hold numbers in energy_weight, got '2'"),
+        (
+            "contribution = [9.1",
+            "contribution = [true",
+            r"must hold numbers in contribution, got \[True, 7.4",
+        ),
+        ("max_power_dbm = 23", "max_power_dbm = false", r"must hold numbers in max_power_dbm, got False"),
+        (
+            "max_power_dbm = 23",
+            "max_power_dbm = [[1, 2], [3]]",
+            r"must hold numbers in max_power_dbm, got \[\[",
+        ),
+        ("max_power_dbm = 23", "max_power_dbm = 99_999", r"max_power_w must be finite, got inf at index 0"),
+        (
+            "max_energy_j = 1.5",
+            "max_energy_j = 2030-01-01",
+            r"must hold numbers in max_energy_j, got datetime",
+        ),
+        ("[blocks]", "[blocks]\nnum_blocks = true", r"whole number >= 0 in num_blocks, got True"),
+        ("[blocks]", "[blocks]\nnum_blocks = 4.0", r"whole number >= 0 in num_blocks, got 4.0"),
+        ("[blocks]", "[blocks]\nnum_blocks = -1", r"whole number >= 0 in num_blocks, got -1"),
+        ("[devices]", "[devices]\ncsv = 3", r"must name a file in csv, got 3"),
+        ("[blocks]", "[[blocks]]", r"must have blocks as a table, got \[.*\]. Write \[blocks\]"),
+        (
+            "contribution = [9.1",
+            "contribution = [1, 2",
+            r"channel_gain must have shape \(13,\) or \(13, 4\), got \(12,\)",
+        ),
+    ],
+)
+def test_mistakes_in_the_file_are_named(old, new, message):
+    assert old in example_problem()
+    text = example_problem().replace(old, new, 1)
+    with pytest.raises(ProblemError, match=message):
+        parse_problem(text)
+
+
+def test_one_interference_for_many_blocks():
+    text = example_problem().replace(
+        "interference_dbm = [-118, -112, -121, -109]", "interference_dbm = -110\nnum_blocks = 6"
+    )
+    np.testing.assert_allclose(parse_problem(text).interference_w, np.full(6, 1e-14))
+
+
+def problem_with_csv(tmp_path, header, rows):
+    head = example_problem().split("[devices]")[0]
+    (tmp_path / "devices.csv").write_text("\n".join([header, *rows]) + "\n")
+    path = tmp_path / "problem.toml"
+    path.write_text(head + '[devices]\ncsv = "devices.csv"\nmax_frequency_hz = 1e9\ncapacitance = 2e-28\n')
+    return path
+
+
+def test_devices_from_a_csv_beside_the_file(tmp_path):
+    rows = ["0,5.0,-100,20,1e8", "1,4.0,-110,23,2e8"]
+    path = problem_with_csv(
+        tmp_path, "device,contribution,channel_gain_db,max_power_dbm,workload_cycles", rows
+    )
+    problem = load_problem(path)
+    assert problem.contribution.tolist() == [5.0, 4.0]
+    np.testing.assert_allclose(problem.channel_gain, [1e-10, 1e-11])
+    np.testing.assert_allclose(problem.max_power_w, [0.1, 10**-0.7])
+    other = tmp_path / "other.csv"
+    other.write_text("contribution,channel_gain,max_power_w,workload_cycles\n7,1e-10,0.1,1e8\n")
+    assert load_problem(path, devices_csv=other).contribution.tolist() == [7.0]
+
+
+def test_gains_per_block_from_a_csv(tmp_path):
+    header = "contribution,max_power_w,workload_cycles," + ",".join(f"channel_gain_{m}" for m in range(4))
+    problem = load_problem(problem_with_csv(tmp_path, header, ["5,0.1,1e8,1e-10,2e-10,3e-10,4e-10"]))
+    np.testing.assert_array_equal(problem.channel_gain, [[1e-10, 2e-10, 3e-10, 4e-10]])
+    short = "contribution,max_power_w,workload_cycles,channel_gain_0"
+    with pytest.raises(ProblemError, match=r"has 1 of 4 columns channel_gain_0"):
+        load_problem(problem_with_csv(tmp_path, short, ["5,0.1,1e8,1e-10"]))
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(ProblemError, match=r"Cannot read the problem file .*nothing.toml: No such file"):
+        load_problem(tmp_path / "nothing.toml")
+    path = tmp_path / "problem.toml"
+    path.write_text(example_problem())
+    with pytest.raises(ProblemError, match=r"Cannot read the device file .*nothing.csv: No such file"):
+        load_problem(path, devices_csv=tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["[channel]\nkind = 'fixed'", "preset = 'umi-3.5ghz'", "[fleet]\npath = 'a.csv'"]
+)
+def test_a_radio_cell_is_sent_to_its_own_command(tmp_path, text):
+    path = tmp_path / "my_cell.toml"
+    path.write_text(text)
+    message = rf"{path} is a radio cell, not a problem file. Show it with: fedwave cell {path}\."
+    with pytest.raises(ProblemError, match=message) as caught:
+        load_problem(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_paths_may_be_plain_strings(tmp_path):
+    path = tmp_path / "problem.toml"
+    path.write_text(example_problem())
+    assert load_problem(str(path)).num_devices == 12
+
+
+def test_a_quantity_twice_in_a_csv_is_refused(tmp_path):
+    header = "contribution,channel_gain,max_power_w,max_power_dbm,workload_cycles"
+    with pytest.raises(ProblemError, match=r"devices.csv gives max_power_w twice \(as max_power_dbm, too\)"):
+        load_problem(problem_with_csv(tmp_path, header, ["5,1e-10,0.1,20,1e8"]))

@@ -1,0 +1,131 @@
+"""Local rules against meta_gradient, closed forms on a quadratic, and the contract of all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fedwave.errors import ConfigError
+from fedwave.learning import LOCAL_RULES, LocalStep, Parameters, meta_gradient
+from fedwave.learning.meta_gradient import METHODS
+from fedwave.learning.rules import MetaDescent, PlainDescent
+
+ALPHA, BETA = 0.1, 0.3
+CURVATURE = {"support": np.array([[2.0, 0.5], [0.5, 1.0]]), "query": np.array([[1.0, -0.25], [-0.25, 3.0]])}
+SLOPE = {"support": np.array([1.0, -2.0]), "query": np.array([0.5, 4.0])}
+START = np.array([[1.0, 2.0], [-3.0, 0.5], [0.0, 0.0]])  # three devices
+
+
+def quadratic(parameters: Parameters, part: Any) -> Tensor:
+    """w'Aw/2 - b'w for every device of the stack, with the A and b of the named batch."""
+    w = parameters["w"]
+    matrix = torch.from_numpy(CURVATURE[part]).to(w.dtype)
+    vector = torch.from_numpy(SLOPE[part]).to(w.dtype)
+    return 0.5 * torch.einsum("di,ij,dj->d", w, matrix, w) - w @ vector
+
+
+def rule_named(name: str) -> Any:
+    return LOCAL_RULES[name](inner_lr=ALPHA, meta_lr=BETA)
+
+
+def closed_form(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return each device's gradient and the point where its loss is read."""
+    if name == "plain":
+        return START @ CURVATURE["query"] - SLOPE["query"], START
+    point = START - ALPHA * (START @ CURVATURE["support"] - SLOPE["support"])
+    outer = point @ CURVATURE["query"] - SLOPE["query"]
+    if name == "first-order":
+        return outer, point
+    return outer - ALPHA * outer @ CURVATURE["support"], point
+
+
+@pytest.mark.parametrize("name", LOCAL_RULES)
+def test_a_step_on_a_quadratic_is_the_closed_form(name: str) -> None:
+    rule = rule_named(name)
+    got = rule.step(quadratic, {"w": torch.tensor(START)}, None if rule.pools_samples else "support", "query")
+    gradient, point = closed_form(name)
+    # The central difference is off by some eps^(1/3) = 6e-6 of the product.
+    tolerance = 1e-5 if name == "hessian-free" else 1e-12
+    expected = START - BETA * gradient
+    np.testing.assert_allclose(got.parameters["w"].numpy(), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got.gradient_norm.numpy(), np.linalg.norm(gradient, axis=1), rtol=tolerance)
+    loss = 0.5 * np.einsum("di,ij,dj->d", point, CURVATURE["query"], point) - point @ SLOPE["query"]
+    np.testing.assert_allclose(got.loss.numpy(), loss, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_meta_step_descends_the_meta_gradient_bit_by_bit(method: str) -> None:
+    parameters = {"w": torch.tensor(START, dtype=torch.float32)}
+    got = rule_named(method).step(quadratic, parameters, "support", "query")
+    gradient = meta_gradient(quadratic, parameters, "support", "query", inner_lr=ALPHA, method=method)["w"]
+    assert torch.equal(got.parameters["w"], parameters["w"] - BETA * gradient)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_an_inner_rate_a_meta_step_is_a_plain_step(method: str) -> None:
+    parameters = {"w": torch.tensor(START, dtype=torch.float32)}
+    meta = MetaDescent(0.0, BETA, method).step(quadratic, parameters, "support", "query")
+    plain = PlainDescent(BETA).step(quadratic, parameters, None, "query")
+    assert torch.equal(meta.parameters["w"], plain.parameters["w"])
+    assert torch.equal(meta.gradient_norm, plain.gradient_norm)
+    assert torch.equal(meta.loss, plain.loss)
+
+
+def test_the_rules_have_the_names_of_the_meta_gradients_and_plain() -> None:
+    assert list(LOCAL_RULES) == [*METHODS, "plain"]
+    for method in METHODS:
+        assert rule_named(method) == MetaDescent(inner_lr=ALPHA, meta_lr=BETA, method=method)
+    assert rule_named("plain") == PlainDescent(meta_lr=BETA)
+
+
+def tensors_of(outcome: LocalStep) -> tuple[Tensor, ...]:
+    return outcome.parameters["w"], outcome.gradient_norm, outcome.loss
+
+
+@pytest.mark.parametrize("name", LOCAL_RULES)
+def test_every_rule_keeps_the_contract(name: str) -> None:
+    rule = rule_named(name)
+    assert rule.pools_samples is (name == "plain")
+    support = None if rule.pools_samples else "support"
+    parameters = {"w": torch.tensor(START, dtype=torch.float32)}
+    got = rule.step(quadratic, parameters, support, "query")
+    assert got.parameters["w"].shape == (3, 2)
+    assert got.gradient_norm.shape == got.loss.shape == (3,)
+    values = tensors_of(got)
+    assert not any(value.requires_grad for value in (*values, parameters["w"]))
+    assert torch.equal(parameters["w"], torch.tensor(START, dtype=torch.float32))  # input not mutated
+
+    again = pickle.loads(pickle.dumps(rule))  # noqa: S301 - our own bytes
+    assert again == rule
+    assert again.pools_samples is rule.pools_samples
+    repeated = again.step(quadratic, parameters, support, "query")
+    for old, new in zip(values, tensors_of(repeated), strict=True):
+        assert torch.equal(old, new)
+
+    for device in range(3):  # a device alone takes the step that it takes in the stack
+        own = {"w": parameters["w"][device : device + 1]}
+        alone = rule.step(quadratic, own, support, "query")
+        for one, stacked in zip(tensors_of(alone), values, strict=True):
+            torch.testing.assert_close(one[0], stacked[device], rtol=1e-3, atol=1e-4)
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rule.meta_lr = 1.0
+
+
+def test_parameters_that_want_gradients_give_a_step_without_a_graph() -> None:
+    parameters = {"w": torch.tensor(START, dtype=torch.float32, requires_grad=True)}
+    for name in LOCAL_RULES:
+        rule = rule_named(name)
+        got = rule.step(quadratic, parameters, None if rule.pools_samples else "support", "query")
+        assert not got.parameters["w"].requires_grad
+
+
+def test_an_unknown_method_is_refused_when_the_rule_is_made() -> None:
+    with pytest.raises(ConfigError, match='got "exat". Did you mean "exact"'):
+        MetaDescent(ALPHA, BETA, "exat")

@@ -1,0 +1,185 @@
+"""Every preset's cell worked out again: the preset's numbers, the tables' formulas, the named random streams.
+
+Shares no code with fedwave: scalars and ``math``, one device at a time. The numbers of the streams are
+written down again because published numbers depend on them.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+CHANNEL, FLEET, INTERFERENCE = 1, 6, 9  # streams of a run
+POSITION, SIGHT, SHADOWING, ROOFS = 4, 5, 6, 7  # sub-streams of FLEET, after its four columns
+LIGHT = 3.0e8
+COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
+
+
+def stream(seed: int, *key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def numbers(preset: str) -> dict[str, Any]:
+    text = (
+        resources.files("fedwave.wireless").joinpath("presets", f"{preset}.toml").read_text(encoding="utf-8")
+    )
+    table = tomllib.loads(text)
+    return {**numbers(table["preset"]), **table} if "preset" in table else table
+
+
+def drawn(value: Any, size: int, rng: np.random.Generator) -> np.ndarray:
+    if isinstance(value, dict):
+        return value["low"] + (value["high"] - value["low"]) * rng.random(size)
+    return np.full(size, float(value))
+
+
+def fleet(preset: str, num_devices: int, seed: int) -> dict[str, np.ndarray]:
+    table = numbers(preset)["fleet"]
+    columns = {}
+    for index, name in enumerate(COLUMNS):
+        rng = stream(seed, FLEET, index)
+        if name == "max_power_w" and "max_power_dbm" in table:
+            columns[name] = 10 ** ((drawn(table["max_power_dbm"], num_devices, rng) - 30) / 10)
+        else:
+            columns[name] = drawn(table[name], num_devices, rng)
+    return columns
+
+
+def noise_w(preset: str) -> float:
+    table = numbers(preset)
+    density = table.get("noise_psd_w_per_hz") or 10 ** ((table["noise_psd_dbm_per_hz"] - 30) / 10)
+    return table["bandwidth_hz"] * density * 10 ** (table.get("noise_figure_db", 0) / 10)
+
+
+def interference_w(preset: str, round_index: int, seed: int) -> np.ndarray:
+    table = numbers(preset)
+    how, size = table["interference"], table["num_blocks"]
+    rng = stream(seed, INTERFERENCE, round_index)
+    if how["kind"] == "drawn":
+        return drawn(how["power_w"], size, rng)
+    if how["kind"] == "noise-rise":
+        return noise_w(preset) * (10 ** (drawn(how["rise_db"], size, rng) / 10) - 1)
+    if how["kind"] == "evenly-spaced":
+        return np.array([how["low_w"] + (how["high_w"] - how["low_w"]) * m / (size - 1) for m in range(size)])
+    return np.zeros(size)
+
+
+def distances_m(preset: str, num_devices: int, seed: int) -> np.ndarray:
+    place = numbers(preset)["channel"]["placement"]
+    share = stream(seed, FLEET, POSITION).random(num_devices)  # the angles come after the distances
+    if place["kind"] == "disc":
+        inner, outer = place["min_distance_m"] ** 2, place["radius_m"] ** 2
+        return np.sqrt(inner + (outer - inner) * share)
+    return place["min_distance_m"] + (place["max_distance_m"] - place["min_distance_m"]) * share
+
+
+def angles_rad(num_devices: int, seed: int) -> np.ndarray:
+    return 2 * math.pi * stream(seed, FLEET, POSITION).random(2 * num_devices)[num_devices:]
+
+
+def in_sight(preset: str, num_devices: int, seed: int) -> np.ndarray:
+    scenario = numbers(preset)["channel"]["scenario"]
+    luck = stream(seed, FLEET, SIGHT).random(num_devices)
+    return np.array(
+        [
+            chance < sight_probability(scenario, d)
+            for chance, d in zip(luck, distances_m(preset, num_devices, seed), strict=True)
+        ]
+    )
+
+
+def sight_probability(scenario: str, d: float) -> float:
+    """Return the probability of Table 7.4.2-1 for a device below 13 m."""
+    if scenario == "rma":
+        return 1.0 if d <= 10 else math.exp(-(d - 10) / 1000)
+    return 1.0 if d <= 18 else 18 / d + math.exp(-d / {"umi": 36, "uma": 63}[scenario]) * (1 - 18 / d)
+
+
+def path_loss_db(channel: dict[str, Any], d: float, los: bool) -> float:
+    """Return the loss of Table 7.4.1-1 at a ground distance, or of the log-distance law."""
+    if channel["kind"] == "log-distance":
+        return channel["reference_loss_db"] + 10 * channel["exponent"] * math.log10(
+            d / channel["reference_distance_m"]
+        )
+    f, base, device = (
+        channel["carrier_frequency_hz"],
+        channel["base_station_height_m"],
+        channel["device_height_m"],
+    )
+    lg_f, d3 = math.log10(f / 1e9), math.sqrt(d * d + (base - device) ** 2)
+    if channel["scenario"] == "rma":
+        house, street = channel["building_height_m"], channel["street_width_m"]
+        bend = 2 * math.pi * base * device * f / LIGHT
+
+        def near(x: float) -> float:
+            return (
+                20 * math.log10(40 * math.pi * x * f / 1e9 / 3)
+                + min(0.03 * house**1.72, 10) * math.log10(x)
+                - min(0.044 * house**1.72, 14.77)
+                + 0.002 * math.log10(house) * x
+            )
+
+        clear = near(d3) if d <= bend else near(bend) + 40 * math.log10(d3 / bend)
+        blocked = (
+            161.04
+            - 7.1 * math.log10(street)
+            + 7.5 * math.log10(house)
+            - (24.37 - 3.7 * (house / base) ** 2) * math.log10(base)
+            + (43.42 - 3.1 * math.log10(base)) * (math.log10(d3) - 3)
+            + 20 * lg_f
+            - (3.2 * math.log10(11.75 * device) ** 2 - 4.97)
+        )
+    else:
+        bend = 4 * (base - 1) * (device - 1) * f / LIGHT
+        start, slope, join, blocked_start, blocked_slope, blocked_f, tall = {
+            "umi": (32.4, 21, 9.5, 22.4, 35.3, 21.3, 0.3),
+            "uma": (28.0, 22, 9.0, 13.54, 39.08, 20.0, 0.6),
+        }[channel["scenario"]]
+        clear = start + slope * math.log10(d3) + 20 * lg_f
+        if d > bend:
+            clear = (
+                start + 40 * math.log10(d3) + 20 * lg_f - join * math.log10(bend**2 + (base - device) ** 2)
+            )
+        blocked = blocked_start + blocked_slope * math.log10(d3) + blocked_f * lg_f - tall * (device - 1.5)
+    return clear if los else max(clear, blocked)
+
+
+def shadowing_std_db(channel: dict[str, Any], d: float, los: bool) -> float:
+    if channel["kind"] == "log-distance":
+        return float(channel.get("shadowing_std_db", 0))
+    if channel["scenario"] == "rma" and los:
+        bend = 2 * math.pi * channel["base_station_height_m"] * channel["device_height_m"]
+        return 4.0 if d <= bend * channel["carrier_frequency_hz"] / LIGHT else 6.0
+    return 4.0 if los else {"umi": 7.82, "uma": 6.0, "rma": 8.0}[channel["scenario"]]
+
+
+def losses_db(preset: str, num_devices: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return each device's path loss and shadowing."""
+    channel = numbers(preset)["channel"]
+    distance = distances_m(preset, num_devices, seed)
+    sight = in_sight(preset, num_devices, seed) if channel["kind"] == "3gpp" else np.ones(num_devices, bool)
+    normal = stream(seed, FLEET, SHADOWING).standard_normal(num_devices)
+    path = [path_loss_db(channel, d, bool(los)) for d, los in zip(distance, sight, strict=True)]
+    spread = [shadowing_std_db(channel, d, bool(los)) for d, los in zip(distance, sight, strict=True)]
+    return np.array(path), normal * np.array(spread)
+
+
+def gain(preset: str, round_index: int, num_devices: int, seed: int) -> np.ndarray:
+    """Return the gains of a round: (n,) or (n, M)."""
+    table = numbers(preset)
+    channel = table["channel"]
+    rng = stream(seed, CHANNEL, round_index)
+    if channel["kind"] == "uniform":
+        return channel["low"] + (channel["high"] - channel["low"]) * rng.random(num_devices)
+    path, shadowing = losses_db(preset, num_devices, seed)
+    mean = 10 ** (-(path + shadowing) / 10)
+    fading = channel["fading"]
+    if fading["kind"] == "none":
+        return mean
+    if fading.get("per_block", True):
+        return mean[:, None] * rng.standard_exponential((num_devices, table["num_blocks"]))
+    return mean * rng.standard_exponential(num_devices)

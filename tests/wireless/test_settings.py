@@ -1,0 +1,444 @@
+"""Every setting of a cell takes values of its own type alone, and an option only where it belongs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from fedwave.errors import ConfigError
+from fedwave.wireless.channels.faded import FadingConfig
+from fedwave.wireless.channels.gains_file import FileConfig
+from fedwave.wireless.channels.log_distance import LogDistanceConfig
+from fedwave.wireless.channels.three_gpp import ThreeGppConfig
+from fedwave.wireless.channels.uniform import UniformConfig
+from fedwave.wireless.config import CellConfig, LossConfig
+from fedwave.wireless.distribution import Uniform
+from fedwave.wireless.fleet_draw import FleetConfig
+from fedwave.wireless.interference import (
+    DrawnInterference,
+    EvenInterference,
+    ListedInterference,
+    NoInterference,
+    NoiseRise,
+)
+from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.placement import DiscPlacement, DistancePlacement, FilePlacement
+
+NOT_NUMBERS = [True, False, "1", "1e3", "x", "", [1.0], math.nan, math.inf, -math.inf]
+
+# Wrong values of each sort of setting.
+WRONG: dict[str, list[Any]] = {
+    "number": [*NOT_NUMBERS, {}, {"low": 0, "high": 1}, 1 + 0j],
+    "distribution": [
+        *NOT_NUMBERS,
+        {},
+        {"low": 0.0},
+        {"low": 2.0, "high": 1.0},
+        {"low": 0.0, "high": 1.0, "middle": 0.5},
+        *({"low": wrong, "high": 1.0} for wrong in NOT_NUMBERS),
+        *({"low": 0.0, "high": wrong} for wrong in NOT_NUMBERS),
+    ],
+    "count": [*NOT_NUMBERS, 7.0, 1.5, 0, -1, {}],
+    "flag": [0, 1, 0.0, "true", "yes", "", [], [True], math.nan, {}],
+    "word": [True, 0, 1.5, "rubbish", "", math.nan, [], ["static"], {}],
+    "text": [True, 1, 1.5, ["text"], {}],
+    "file": [True, 1, 1.5, math.nan, ["gains.npy"], {}],
+    "powers": [True, 1.0, "12", "", {}, *([wrong] for wrong in NOT_NUMBERS), [1.0, -1.0]],
+    "section": [True, 1, 1.5, math.nan, "x", [], [{}]],
+}
+
+FADING = {"kind": "rician", "rician_k_db": 3.0, "per_block": False}
+DISC = {"kind": "disc", "radius_m": 9.0}
+RANGE = {"low": 0, "high": 1}
+
+# For each section: what it cannot do without, and each setting's sort with right values.
+SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[Any]]]]] = {
+    Uniform: ({"low": -1.0, "high": 9.0}, {"low": ("number", [0, -0.5]), "high": ("number", [3, 2.5])}),
+    DiscPlacement: (
+        {"radius_m": 9.0},
+        {
+            "kind": ("word", ["disc"]),
+            "radius_m": ("number", [7, 0.5]),
+            "min_distance_m": ("number", [0, 1.5]),
+        },
+    ),
+    DistancePlacement: (
+        {"min_distance_m": 1.0, "max_distance_m": 2.0},
+        {
+            "kind": ("word", ["uniform-distance"]),
+            "min_distance_m": ("number", [0, 1.5]),
+            "max_distance_m": ("number", [7, 1.0]),
+        },
+    ),
+    FilePlacement: (
+        {"path": "a.csv"},
+        {"kind": ("word", ["file"]), "path": ("file", ["b.csv", Path("b.csv")])},
+    ),
+    FadingConfig: (
+        {"kind": "rician"},
+        {
+            "kind": ("word", ["rician"]),
+            "rician_k_db": ("number", [-20, 0, 7.5]),
+            "per_block": ("flag", [True, False]),
+        },
+    ),
+    UniformConfig: (
+        {"low": 0.1, "high": 1.0},
+        {"kind": ("word", ["uniform"]), "low": ("number", [0, 0.5]), "high": ("number", [1, 2.5])},
+    ),
+    ThreeGppConfig: (
+        {"scenario": "rma", "carrier_frequency_hz": 1e9, "placement": DISC},
+        {
+            "kind": ("word", ["3gpp"]),
+            "scenario": ("word", ["umi", "uma", "rma"]),
+            "carrier_frequency_hz": ("number", [500_000_000, 28e9]),
+            "base_station_height_m": ("number", [10, 35.5]),
+            "device_height_m": ("number", [2, 1.5]),
+            "building_height_m": ("number", [5, 12.5]),
+            "street_width_m": ("number", [5, 12.5]),
+            "line_of_sight": ("word", ["random", "always", "never"]),
+            "shadowing": ("flag", [True, False]),
+            "antenna_gain_db": ("number", [-3, 8.5]),
+            "placement": ("section", [DISC, DiscPlacement(radius_m=3.0)]),
+            "fading": ("section", [FADING, FadingConfig()]),
+        },
+    ),
+    LogDistanceConfig: (
+        {"reference_loss_db": 40.0, "exponent": 4.0, "placement": DISC},
+        {
+            "kind": ("word", ["log-distance"]),
+            "reference_loss_db": ("number", [0, -3.5]),
+            "reference_distance_m": ("number", [1000, 0.5]),
+            "exponent": ("number", [2, 3.76]),
+            "shadowing_std_db": ("number", [0, 7.5]),
+            "antenna_gain_db": ("number", [-3, 8.5]),
+            "placement": ("section", [DISC]),
+            "fading": ("section", [FADING]),
+        },
+    ),
+    FileConfig: (
+        {"path": "a.npy"},
+        {
+            "kind": ("word", ["file"]),
+            "path": ("file", ["b.npy", Path("b.npy")]),
+            "in_db": ("flag", [True, False]),
+            "beyond_last_round": ("word", ["error", "cycle"]),
+        },
+    ),
+    NoInterference: ({}, {"kind": ("word", ["none"])}),
+    DrawnInterference: (
+        {"power_w": 0.1},
+        {"kind": ("word", ["drawn"]), "power_w": ("distribution", [0, 0.5, RANGE, Uniform(low=0, high=2)])},
+    ),
+    EvenInterference: (
+        {"low_w": 0.1, "high_w": 0.2},
+        {
+            "kind": ("word", ["evenly-spaced"]),
+            "low_w": ("number", [0, 0.5]),
+            "high_w": ("number", [0, 0.5]),
+        },
+    ),
+    NoiseRise: (
+        {"rise_db": 3.0},
+        {"kind": ("word", ["noise-rise"]), "rise_db": ("distribution", [0, 0.5, RANGE])},
+    ),
+    ListedInterference: (
+        {"power_w": [0.1]},
+        {"kind": ("word", ["listed"]), "power_w": ("powers", [[], [0, 0.5], (1.5,)])},
+    ),
+    FleetConfig: (
+        {},
+        {
+            "max_power_w": ("distribution", [1, 0.2, RANGE]),
+            "max_power_dbm": ("distribution", [23, 0.2, -10, RANGE]),
+            "max_frequency_hz": ("distribution", [1_000_000_000, 2e9, RANGE]),
+            "capacitance": ("distribution", [0, 2e-28, RANGE]),
+            "cycles_per_sample": ("distribution", [250_880, 0.25, RANGE]),
+            "path": ("file", ["fleet.csv"]),
+        },
+    ),
+    LossConfig: (
+        {},
+        {
+            "outage_snr_db": ("number", [0, -6.5]),
+            "packet_error_waterfall": ("number", [1, 1.08]),
+            "dropout_probability": ("number", [0, 1, 0.5]),
+            "deadline_s": ("number", [3, 0.5]),
+        },
+    ),
+    CellConfig: (
+        {
+            "num_blocks": 3,
+            "bandwidth_hz": 1.0,
+            "noise_psd_w_per_hz": 1.0,
+            "channel": {"kind": "uniform", "low": 0.1, "high": 1.0},
+            "fleet": {},
+        },
+        {
+            "description": ("text", ["", "a cell"]),
+            "normalised": ("flag", [True, False]),
+            "num_blocks": ("count", [1, 20]),
+            "bandwidth_hz": ("number", [1, 180e3]),
+            "noise_psd_w_per_hz": ("number", [1, 4e-21]),
+            "noise_psd_dbm_per_hz": ("number", [-174, -173.5]),
+            "noise_figure_db": ("number", [5, 0.5]),
+            "redraw": ("word", ["static", "each-round"]),
+            "channel": ("section", [{"kind": "uniform", "low": 0, "high": 2}]),
+            "fleet": ("section", [{"max_power_dbm": 23}]),
+            "interference": ("section", [{"kind": "none"}, {"kind": "drawn", "power_w": 0.5}]),
+            "losses": ("section", [{"deadline_s": 3}]),
+        },
+    ),
+}
+FIELDS = [
+    pytest.param(section, name, sort, right, id=f"{section.__name__}.{name}")
+    for section, (_, settings) in SECTIONS.items()
+    for name, (sort, right) in settings.items()
+]
+
+
+def with_setting(section: type[BaseModel], name: str, value: Any) -> dict[str, Any]:
+    """Return the section's example with one setting changed, without its other spelling."""
+    example = SECTIONS[section][0]
+    spellings = {key for pair in section.alternatives if name in pair for key in pair}
+    return {**{key: old for key, old in example.items() if key not in spellings}, name: value}
+
+
+def is_refused(section: type[BaseModel], table: dict[str, Any]) -> bool:
+    try:
+        section.model_validate(table)
+    except (ValidationError, ConfigError):
+        return True
+    return False
+
+
+def sections_of(annotation: Any) -> set[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        found = {annotation}
+        for field in annotation.model_fields.values():
+            found |= sections_of(field.annotation)
+            found |= {section for part in field.metadata for section in sections_of(part)}
+        return found
+    return {section for part in get_args(annotation) for section in sections_of(part)}
+
+
+def test_no_section_and_no_setting_is_left_out():
+    assert set(SECTIONS) == sections_of(CellConfig)
+    for section, (_, settings) in SECTIONS.items():
+        assert list(settings) == list(section.model_fields)
+
+
+@pytest.mark.parametrize(("section", "name", "sort", "right"), FIELDS)
+def test_wrong_types_are_refused_everywhere(section, name, sort, right):
+    for wrong in WRONG[sort]:
+        assert is_refused(section, with_setting(section, name, wrong)), wrong
+
+
+@pytest.mark.parametrize(("section", "name", "sort", "right"), FIELDS)
+def test_right_values_are_taken_as_they_are(section, name, sort, right):
+    for value in right:
+        got = getattr(section.model_validate(with_setting(section, name, value)), name)
+        if sort == "number":
+            assert type(got) is float
+        if sort == "file":
+            assert got == Path(value)
+        elif sort == "powers":
+            assert got == tuple(value)
+        elif isinstance(value, dict):
+            assert {key: getattr(got, key) for key in value} == value
+        else:
+            assert got == value
+
+
+@pytest.mark.parametrize(("section", "name", "sort", "right"), FIELDS)
+def test_null_stands_for_not_given_and_only_there(section, name, sort, right):
+    example = {key: value for key, value in SECTIONS[section][0].items() if key != name}
+    field = section.model_fields[name]
+    if field.default is None and (section, name) != (CellConfig, "noise_psd_w_per_hz"):
+        without = section.model_validate(example)
+        assert section.model_validate({**example, name: None}) == without
+    else:
+        assert is_refused(section, {**example, name: None})
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.__name__)
+def test_settings_cannot_change_and_unknown_ones_are_refused(section):
+    example = SECTIONS[section][0]
+    settings = section.model_validate(example)
+    for name in section.model_fields:
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(settings, name, getattr(settings, name))
+    with pytest.raises(ValidationError, match="extra_forbidden"):
+        section.model_validate({**example, "unknown": 1})
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "outside"),
+    [
+        (ThreeGppConfig, "carrier_frequency_hz", [0.499e9, 100.1e9]),
+        (ThreeGppConfig, "base_station_height_m", [4.9, 150.1]),
+        (ThreeGppConfig, "device_height_m", [0.9, 22.6]),
+        (ThreeGppConfig, "building_height_m", [4.9, 50.1]),
+        (ThreeGppConfig, "street_width_m", [4.9, 50.1]),
+        (ThreeGppConfig, "antenna_gain_db", [-1000.1, 1000.1]),
+        (LogDistanceConfig, "reference_loss_db", [-1000.1, 1000.1]),
+        (LogDistanceConfig, "reference_distance_m", [0.0, -1.0]),
+        (LogDistanceConfig, "exponent", [0.0, -1.0]),
+        (LogDistanceConfig, "shadowing_std_db", [-0.1]),
+        (FadingConfig, "rician_k_db", [-1000.1, 1000.1]),
+        (UniformConfig, "low", [-0.1, 1.1]),
+        (UniformConfig, "high", [0.0, 0.05]),
+        (DiscPlacement, "radius_m", [0.0, -1.0]),
+        (DiscPlacement, "min_distance_m", [-0.1, 9.0]),
+        (DistancePlacement, "min_distance_m", [-0.1, 2.1]),
+        (DistancePlacement, "max_distance_m", [0.0, 0.9]),
+        (EvenInterference, "low_w", [-0.1]),
+        (EvenInterference, "high_w", [-0.1]),
+        (FleetConfig, "max_power_dbm", [-1000.1, 1000.1, {"low": -1000.1, "high": 0}]),
+        (LossConfig, "outage_snr_db", [-1000.1, 1000.1]),
+        (LossConfig, "packet_error_waterfall", [0.0, -1.0]),
+        (LossConfig, "dropout_probability", [-0.1, 1.1]),
+        (LossConfig, "deadline_s", [0.0, -1.0]),
+        (CellConfig, "bandwidth_hz", [0.0, -1.0]),
+        (CellConfig, "noise_psd_w_per_hz", [0.0, -1.0]),
+        (CellConfig, "noise_figure_db", [-1000.1, 1000.1]),
+    ],
+)
+def test_values_outside_their_range_are_refused(section, name, outside):
+    for value in outside:
+        assert is_refused(section, with_setting(section, name, value)), value
+
+
+def test_the_limits_themselves_are_inside():
+    assert UniformConfig(low=0.5, high=0.5).low == 0.5
+    assert DistancePlacement(min_distance_m=3.0, max_distance_m=3.0).max_distance_m == 3.0
+    assert Uniform(low=1.0, high=1.0).high == 1.0
+    for power_dbm in (-1000.0, 1000.0):
+        assert FleetConfig(max_power_dbm=power_dbm).max_power_dbm == power_dbm
+
+
+# Options of a kind -----------------------------------------------------------------------------------------
+
+RMA = {"building_height_m": 5.0, "street_width_m": 20.0}
+BELONGS = [
+    (ThreeGppConfig, "scenario", "umi", {}),
+    (ThreeGppConfig, "scenario", "uma", {}),
+    (ThreeGppConfig, "scenario", "rma", RMA),
+    (FadingConfig, "kind", "none", {}),
+    (FadingConfig, "kind", "rayleigh", {"per_block": True}),
+    (FadingConfig, "kind", "rician", {"per_block": True, "rician_k_db": 9.0}),
+]
+OPTIONS = {ThreeGppConfig: RMA, FadingConfig: {"per_block": True, "rician_k_db": 9.0}}
+
+
+@pytest.mark.parametrize(("section", "choice", "value", "own"), BELONGS)
+def test_a_kind_fills_in_its_own_options_and_has_no_others(section, choice, value, own):
+    settings = section.model_validate({**SECTIONS[section][0], choice: value})
+    assert section.choice == choice
+    assert section.all_options() == set(OPTIONS[section])
+    assert section.options_of(value) == own
+    for option in OPTIONS[section]:
+        assert getattr(settings, option) == own.get(option)
+
+
+@pytest.mark.parametrize(("section", "choice", "value", "own"), BELONGS)
+def test_an_option_is_taken_where_it_belongs_and_refused_elsewhere(section, choice, value, own):
+    given: dict[str, Any] = {
+        "per_block": False,
+        "rician_k_db": 3.0,
+        "building_height_m": 12.0,
+        "street_width_m": 9.0,
+    }
+    for option in OPTIONS[section]:
+        table = {**SECTIONS[section][0], choice: value, option: given[option]}
+        if option in own:
+            assert getattr(section.model_validate(table), option) == given[option]
+        else:
+            with pytest.raises(ConfigError, match=rf'{option} .*{choice} "{value}".* Leave it out'):
+                section.model_validate(table)
+
+
+def test_the_one_line_names_the_whole_key():
+    with pytest.raises(ConfigError, match=r'^channel\.building_height_m .*"umi"') as street:
+        load_cell_config("umi-3.5ghz", {"channel": {"building_height_m": 5.0}})
+    with pytest.raises(ConfigError, match=r'^channel\.fading\.per_block .*"none"') as fading:
+        load_cell_config("umi-3.5ghz", {"channel": {"fading": {"kind": "none", "per_block": True}}})
+    assert "\n" not in f"{street.value}{fading.value}"
+
+
+def test_what_a_preset_says_about_its_scenario_goes_with_it():
+    config = load_cell_config("rma-700mhz", {"channel": {"scenario": "umi"}})
+    assert config.channel.building_height_m is None
+    kept = load_cell_config("rma-700mhz", {"channel": {"street_width_m": 12.0}})
+    assert (kept.channel.building_height_m, kept.channel.street_width_m) == (5.0, 12.0)
+    fading = load_cell_config("fedl2021", {"channel": {"fading": {"kind": "none"}}}).channel.fading
+    assert fading == FadingConfig(kind="none")
+
+
+@pytest.mark.parametrize(
+    ("section", "defaults"),
+    [
+        (DiscPlacement, {"min_distance_m": 0.0}),
+        (FadingConfig, {"kind": "none"}),
+        (
+            ThreeGppConfig,
+            {
+                "base_station_height_m": None,
+                "device_height_m": 1.5,
+                "line_of_sight": "random",
+                "shadowing": True,
+                "antenna_gain_db": 0.0,
+                "fading": FadingConfig(),
+            },
+        ),
+        (
+            LogDistanceConfig,
+            {
+                "reference_distance_m": 1.0,
+                "shadowing_std_db": 0.0,
+                "antenna_gain_db": 0.0,
+                "fading": FadingConfig(),
+            },
+        ),
+        (FileConfig, {"in_db": False, "beyond_last_round": "error"}),
+        (FleetConfig, dict.fromkeys(FleetConfig.model_fields)),
+        (
+            LossConfig,
+            {
+                "outage_snr_db": None,
+                "packet_error_waterfall": None,
+                "dropout_probability": 0.0,
+                "deadline_s": None,
+            },
+        ),
+        (
+            CellConfig,
+            {
+                "description": "",
+                "normalised": False,
+                "noise_figure_db": 0.0,
+                "redraw": "static",
+                "interference": NoInterference(),
+                "losses": LossConfig(),
+            },
+        ),
+    ],
+)
+def test_what_is_not_given_has_its_default(section, defaults):
+    assert {name: section.model_fields[name].default for name in defaults} == defaults
+    required = {name for name, field in section.model_fields.items() if field.is_required()}
+    assert not required & set(defaults)
+
+
+def test_sections_without_a_choice_have_no_foreign_options():
+    assert CellConfig.foreign_options("umi") == frozenset()
+    assert ThreeGppConfig.foreign_options(None) == frozenset()
+
+
+def test_two_spellings_of_one_quantity_are_named():
+    assert CellConfig.alternatives == (("noise_psd_w_per_hz", "noise_psd_dbm_per_hz"),)
+    assert FleetConfig.alternatives == (("max_power_w", "max_power_dbm"),)
