@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from fedwave.errors import ConfigError
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
-from fedwave.experiments.schema import GIVEN, Experiment
+from fedwave.experiments.schema import GIVEN, PASSED, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES
@@ -107,10 +108,11 @@ def build_simulation(
         heldout=heldout,
         similarity_penalty=selection.similarity_penalty,
         variance_penalty=selection.variance_penalty,
+        num_local_steps=algorithm.num_local_steps,
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
         seed=experiment.seed,
-        first_parameters=warm_start(experiment, model),
+        warm_start=warm_start(experiment, model),
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
 
@@ -121,6 +123,11 @@ def build_simulation(
 def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:
     """Return the dataset that the experiment names."""
     section = experiment.data
+    if section.dataset == PASSED:
+        raise ConfigError(
+            f'data.dataset "{PASSED}" stands for arrays that only the Python program has which started the '
+            "run. Pass them again: run_experiment(..., dataset=...) or resume_run(..., dataset=...)."
+        )
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name in section.options_of(section.dataset)
@@ -209,10 +216,10 @@ def _data_warnings(experiment: Experiment, data: Dataset) -> tuple[str, ...]:
 # What is trained ------------------------------------------------------------------------------------------
 
 
-def warm_start(experiment: Experiment, model: Model) -> Parameters | None:
-    """Return the parameters of the model file that the experiment starts from, if it names one."""
+def warm_start(experiment: Experiment, model: Model) -> Callable[[], Parameters] | None:
+    """Return what reads the model file that the experiment starts from, if it names one."""
     path = experiment.model.path
-    return None if path is None else load_parameters(Path(path), model)
+    return None if path is None else partial(load_parameters, Path(path), model)
 
 
 def build_server_step(experiment: Experiment) -> ServerStep:

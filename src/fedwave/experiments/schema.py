@@ -17,6 +17,7 @@ from fedwave.selection import POLICIES
 from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
 from fedwave.settings.options import options_of, require_known
 
+PASSED = "passed-from-python"  # the dataset of a run that was given arrays instead of a name
 GIVEN = "given"  # the partition that the data or the user brings along
 
 Options = dict[str, Any]  # by name; types are those of the part's signature
@@ -62,7 +63,7 @@ class DataSection(Section):
 
     @model_validator(mode="after")
     def _known(self) -> DataSection:
-        require_known(self.dataset, DATASETS, key="data.dataset")
+        require_known(self.dataset, {**DATASETS, PASSED: None}, key="data.dataset")
         return self
 
 

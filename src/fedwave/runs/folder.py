@@ -17,7 +17,8 @@ from safetensors.torch import save
 
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
-from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table, rows_of, to_csv
+from fedwave.runs.lock import LOCK
+from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table, round_of, rows_of, to_csv
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.state import State
 
@@ -35,22 +36,32 @@ class RunFolder:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, *, config_toml: str, environment: Mapping[str, Any]) -> RunFolder:
-        """Return a new run's folder; refuse one that already holds a run."""
-        if (path / CONFIG).exists():
-            raise RunError(
-                f"{path} already holds a run. Resume it with: fedwave resume {path}, or choose another --out."
-            )
-        folder = cls(path)
+    def prepare(cls, path: Path) -> RunFolder:
+        """Return a new and empty folder; refuse one that holds anything: nobody's files are written over."""
         try:
             path.mkdir(parents=True, exist_ok=True)
-            folder.write_json(ENVIRONMENT, environment)
-            folder._replace(CONFIG, config_toml)
+            if (path / CONFIG).exists():
+                raise RunError(
+                    f"{path} already holds a run. Resume it with: fedwave resume {path}, or choose another "
+                    "--out."
+                )
+            held = next((entry for entry in path.iterdir() if entry.name != LOCK), None)
         except OSError as error:
+            raise RunError(_cannot_write(path, error)) from error
+        if held is not None:
             raise RunError(
-                f"cannot write to the output folder {path}: {error.strerror}. Choose another with --out."
-            ) from error
-        return folder
+                f"{path} is not empty, it holds {held.name}. A run starts in a new or empty folder: choose "
+                "another --out."
+            )
+        return cls(path)
+
+    def begin(self, *, config_toml: str, environment: Mapping[str, Any]) -> None:
+        """Write what the run is started with. The settings come last: with them, the folder is a run's."""
+        try:
+            self.write_json(ENVIRONMENT, environment)
+            self._replace(CONFIG, config_toml)
+        except OSError as error:
+            raise RunError(_cannot_write(self.path, error)) from error
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
@@ -69,23 +80,33 @@ class RunFolder:
                 file.flush()
                 os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
 
-    def save_checkpoint(self, state: State) -> None:
+    def save_checkpoint(self, state: State, identity: str) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
-        self._save_tensors(CHECKPOINT, state.to_tensors(), {"next_round": str(state.next_round)})
+        metadata = {"next_round": str(state.next_round), "identity": identity}
+        self._save_tensors(CHECKPOINT, state.to_tensors(), metadata)
 
-    def load_checkpoint(self) -> State | None:
-        """Return the saved state, or None if the run was stopped before its first checkpoint."""
+    def load_checkpoint(self, identity: str | None = None) -> State | None:
+        """Return the saved state, or None if the run was stopped before its first checkpoint.
+
+        ``identity`` is the run that the checkpoint must belong to, if that is to be checked.
+        """
         path = self.path / CHECKPOINT
         if not path.exists():
             return None
         try:
             with safe_open(path, framework="pt") as file:
-                next_round = int((file.metadata() or {})["next_round"])
+                metadata = file.metadata() or {}
+                next_round = int(metadata["next_round"])
                 tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
         except (SafetensorError, KeyError, ValueError, OSError) as error:
             raise RunError(
                 f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
             ) from error
+        if identity is not None and metadata.get("identity") != identity:
+            raise RunError(
+                f"the checkpoint {path} belongs to another run. Restore the right one, or compute this run "
+                f"again with: fedwave resume {self.path} --from-start"
+            )
         return State.from_tensors(next_round, tensors)
 
     def forget_from(self, next_round: int) -> None:
@@ -94,13 +115,14 @@ class RunFolder:
             path = self.path / name
             if not path.exists():
                 continue
+            if next_round == 0:
+                path.unlink()
+                continue
             with path.open(newline="", encoding="utf-8") as file:
                 lines = file.readlines()
-            if not lines or not lines[0].endswith("\n"):
-                path.unlink()  # killed while the header was written
-                continue
-            kept = [line for line in lines[1:] if line.endswith("\n") and _round_of(line) < next_round]
-            self._replace(name, "".join([lines[0], *kept]))
+            kept = [line for line in lines[1:] if line.endswith("\n") and round_of(line) < next_round]
+            if len(kept) + 1 < len(lines):
+                self._replace(name, "".join([lines[0], *kept]))
 
     def save_model(self, state_dict: Parameters) -> None:
         """Write the trained model in the layout of its plain torch module."""
@@ -113,8 +135,10 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file of the run."""
         try:
-            content: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            content: Any = json.loads((self.path / name).read_text(encoding="utf-8"))
+            if not isinstance(content, dict):
+                raise ValueError(f"it holds a {type(content).__name__}, not a table")
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(
                 f"cannot read {self.path / name}: {error}. Give the folder of a whole run."
             ) from error
@@ -139,6 +163,5 @@ class RunFolder:
         temporary.replace(self.path / name)
 
 
-def _round_of(line: str) -> int:
-    """Return the round that a table's row belongs to: its first column."""
-    return int(line.partition(",")[0])
+def _cannot_write(path: Path, error: OSError) -> str:
+    return f"cannot write to the output folder {path}: {error.strerror}. Choose another with --out."

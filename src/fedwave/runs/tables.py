@@ -97,6 +97,12 @@ def read_table(path: Path) -> dict[str, Any]:
         ) from error
 
 
+def round_of(line: str) -> int:
+    """Return the round that a table's line belongs to: its first column; -1 if it has none."""
+    text = line.partition(",")[0]
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
 def _written(value: Any) -> Any:
     """Return how a value stands in a table: floats to the last bit, nothing for what was not measured."""
     if isinstance(value, list):

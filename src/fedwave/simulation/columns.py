@@ -334,6 +334,22 @@ def record_round(facts: Facts) -> RoundRecord:
     return RoundRecord(facts.events.round_index, columns, facts.device_ids, device_columns, facts.heldout)
 
 
+def table_headers(metric: Metric, *, over_cell: bool, num_local_steps: int) -> dict[str, list[str]]:
+    """Return the names of the columns that a run's tables have, in order."""
+    rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if over_cell or not c.needs_cell]
+    devices: list[str] = []
+    for column in DEVICE_COLUMNS:
+        if over_cell or not column.needs_cell:
+            steps = range(num_local_steps) if "{step}" in column.name else range(1)
+            devices += [column.name.format(step=step) for step in steps]
+    heldout = [name.format(metric=metric.name) for name, _, _ in HELDOUT_COLUMNS]
+    return {
+        "rounds.csv": ["round", *rounds],
+        "devices.csv": ["round", "device", *devices],
+        "heldout.csv": ["round", "device", *heldout],
+    }
+
+
 def kind_of(name: str, columns: Sequence[tuple[str, Kind]]) -> Kind | None:
     """Return the declared type of a column by its name; None if none is declared."""
     for declared, kind in columns:

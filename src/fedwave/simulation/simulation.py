@@ -31,17 +31,22 @@ class Simulation:
     heldout: DevicePool
     similarity_penalty: float
     variance_penalty: float
+    num_local_steps: int
     num_rounds: int
     evaluate_every: int
     seed: int
-    first_parameters: Parameters | None = None  # a warm start; None: drawn from the seed
+    warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
     warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
 
     def initial_state(self) -> State:
-        """Return theta^0, drawn from the seed or given, and every part's first state."""
-        parameters = self.first_parameters
-        if parameters is None:
-            parameters = self.model.initial_parameters(generator(self.seed, Stream.MODEL_INIT))
+        """Return theta^0, given by a warm start or drawn from the seed, and every part's first state."""
+        return self.fresh_state() if self.warm_start is None else self._first_state(self.warm_start())
+
+    def fresh_state(self) -> State:
+        """Return the first state of a run that starts from a random model."""
+        return self._first_state(self.model.initial_parameters(generator(self.seed, Stream.MODEL_INIT)))
+
+    def _first_state(self, parameters: Parameters) -> State:
         # Sorted by name, as a checkpoint gives them back: the order of a sum decides its last bits.
         parameters = {name: parameters[name] for name in sorted(parameters)}
         return State(
