@@ -193,7 +193,7 @@ def test_each_scheme_selects_as_it_says(paper_run: Path) -> None:
         assert int(row["num_computed"]) == len(computed)
 
 
-# The optimum, by brute force --------------------------------------------------------------------------------
+# The optimum, by brute force ------------------------------------------------------------------------------
 
 
 def every_assignment(num_devices: int, num_blocks: int) -> list[tuple[tuple[int, int], ...]]:
@@ -209,9 +209,9 @@ def every_assignment(num_devices: int, num_blocks: int) -> list[tuple[tuple[int,
 def upload_values(folder: Path, k: int, delays_s: np.ndarray) -> np.ndarray:
     """What each assignment is worth if all its uploads last this long: sum of u - eta_1 E minus eta_2 delay.
 
-    In the paper's cell a device that uploads one model in t seconds needs p = (2^(1/t) - 1) (I + 1) / h and so
-    p t joules; where p exceeds its limit the assignment is impossible. No device gains by being faster than
-    the slowest: a model costs the less energy the longer it takes.
+    In the paper's cell a device that uploads one model in t seconds needs p = (2^(1/t) - 1) (I + 1) / h and
+    so p t joules; where p exceeds its limit the assignment is impossible. No device gains by being faster
+    than the slowest: a model costs the less energy the longer it takes.
     """
     cell = cell_of(build_simulation(load_experiment(folder / "config.toml")))
     channel = cell.draw(k)
@@ -261,7 +261,7 @@ def test_ives_ends_where_no_other_assignment_is_worth_more_at_its_own_delay(pape
         assert int(row["num_selected"]) > 0
 
 
-# Records, presets, real data --------------------------------------------------------------------------------
+# Records, presets, real data ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scale", "constant"), [("raw", 0.0), ("constant", 12.5), ("normalised", 0.0)])

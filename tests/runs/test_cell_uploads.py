@@ -130,7 +130,7 @@ def test_without_a_cell_there_is_no_account(tmp_path: Path) -> None:
     assert not [n for n in load_file(folder / "checkpoint.safetensors") if n.startswith("ledger")]
 
 
-# The size of an upload --------------------------------------------------------------------------------------
+# The size of an upload ------------------------------------------------------------------------------------
 
 
 def model_bits(cell: dict[str, Any]) -> float:
