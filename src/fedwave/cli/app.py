@@ -11,9 +11,9 @@ from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
+from fedwave.cli.guard import run_guarded
 from fedwave.cli.presets import presets
 from fedwave.cli.run import resume, run
-from fedwave.errors import FedwaveError
 
 app = typer.Typer(
     name="fedwave",
@@ -50,12 +50,8 @@ app.command(name="allocate")(allocate_command)
 
 
 def main() -> None:
-    """Run the command line; a FedwaveError becomes one line on stderr and exit code 2."""
-    try:
-        app()
-    except FedwaveError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    """Run the command line; see ``fedwave.cli.guard`` for its exit codes."""
+    sys.exit(run_guarded(lambda: app(standalone_mode=False)))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def require_fitting_state(folder: Path, state: State, simulation: Simulation) ->
     if not 0 <= state.next_round <= simulation.num_rounds:
         raise RunError(
             f"the checkpoint of {folder} stands before round {state.next_round}, but the run has "
-            f"{simulation.num_rounds} rounds. num_rounds may only grow; put it back, or restore the checkpoint."
+            f"{simulation.num_rounds} rounds. num_rounds may only grow; put it back."
         )
     expected, found = simulation.fresh_state().to_tensors(), state.to_tensors()
     # The ledger begins with the first round, so a fresh state has none.
@@ -81,8 +81,8 @@ def _rows(path: Path, header: list[str]) -> list[str]:
         raise RunError(f"cannot read {path}: {error}; {_rebuild(path.parent)}") from error
     if first != ",".join(header) + "\n":
         raise RunError(
-            f"{path} is not as the run wrote it (it begins with {first.strip()[:60]!r}; was it saved by another "
-            f"program?), {_rebuild(path.parent)}"
+            f"{path} is not as the run wrote it (it begins with {first.strip()[:60]!r}; did another "
+            f"program save it?), {_rebuild(path.parent)}"
         )
     return [row for row in rows if row.endswith("\n")]
 
@@ -92,8 +92,8 @@ def _require_rows(folder: Path, name: str, rows: list[str], expected: dict[int, 
     for k, count in expected.items():
         if found[k] != count:
             raise RunError(
-                f"{folder / name} has {found[k]} of {count} row{'s' if count > 1 else ''} of round {k}, which "
-                f"the checkpoint contains, {_rebuild(folder)}"
+                f"{folder / name} has {found[k]} of {count} rows of round {k}, which the "
+                f"checkpoint contains, {_rebuild(folder)}"
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
+from fedwave.runs.provenance import flatten, setting_differences
 from fedwave.units import FloatArray
+
+MAX_SHOWN = 3  # settings that tell two runs of one name apart
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,58 @@ def read_run(path: Path | str) -> FinishedRun:
     return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
 
 
-def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
-    """Return the runs by the name of their experiment: the seeds of one setting come together."""
+def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """Return the runs by name: the seeds of one setting come together, and nothing else does.
+
+    Runs of one name but different settings are told apart by what differs: "NUFM (meta_lr=0.1)". One run
+    given twice is refused: it would count as two seeds.
+    """
+    _require_distinct(runs)
+    settings = [_settings_of(run) for run in runs]
     groups: dict[str, list[FinishedRun]] = {}
-    for run in runs:
-        groups.setdefault(run.experiment.name, []).append(run)
+    for run, own in zip(runs, settings, strict=True):
+        namesakes = [
+            other
+            for other, settings_of_other in zip(runs, settings, strict=True)
+            if other.experiment.name == run.experiment.name and settings_of_other != own
+        ]
+        differing = sorted(
+            {key for other in namesakes for key in setting_differences(_settings_of(other), own)}
+        )
+        groups.setdefault(_label(run.experiment.name, differing, own), []).append(run)
     return groups
+
+
+def _require_distinct(runs: Sequence[FinishedRun]) -> None:
+    seen: dict[Any, FinishedRun] = {}
+    for run in runs:
+        key = (run.experiment.name, run.experiment.seed, tuple(sorted(map(repr, _settings_of(run).items()))))
+        if run.path.resolve() in seen or key in seen:
+            other = seen.get(key) or seen[run.path.resolve()]
+            raise RunError(
+                f"{run.path} and {other.path} are the same run (seed {run.experiment.seed}): it would count "
+                "as two seeds. Give each run once."
+            )
+        seen[key] = seen[run.path.resolve()] = run
+
+
+def _settings_of(run: FinishedRun) -> dict[str, Any]:
+    """Return what makes the run's setting: all but its seed, and how it was computed and looked at."""
+    settings = flatten(run.experiment.model_dump(mode="json", exclude_none=True))
+    return {
+        key: value
+        for key, value in settings.items()
+        if key not in ("seed", "name", "evaluation.every", "cell.description", "cell.preset")
+        and not key.startswith("execution.")
+    }
+
+
+def _label(name: str, differing: Sequence[str], settings: dict[str, Any]) -> str:
+    if not differing:
+        return name
+    shown = [f"{key.split('.')[-1]}={settings.get(key, 'default')}" for key in differing]
+    more = [f"+{len(shown) - MAX_SHOWN}"] if len(shown) > MAX_SHOWN else []
+    return f"{name} ({', '.join([*shown[:MAX_SHOWN], *more])})"
 
 
 def common_target(runs: Sequence[FinishedRun]) -> float:

@@ -38,8 +38,7 @@ class ProgressBar:
         self, folder: Path, experiment: Experiment, next_round: int, warnings: tuple[str, ...]
     ) -> None:
         """Show the bar where the run begins."""
-        for warning in warnings:
-            self._progress.console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False)
+        del folder, warnings  # the package logs them
         self._metric = ""
         self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
