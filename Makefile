@@ -16,12 +16,15 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
+# Processes side by side, each on one core; whoever is done first takes over tests from the others.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 # Thousands of random allocation problems: some four minutes on two cores.
 test-slow: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n 2
+	$(PYTEST) -m slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_cell.py
 
-Asserted: at paper scale, drawing the channel, allocating and accounting take less than 5 % of a round; and
-100,000 devices with 100 blocks are drawn, allocated to a proven optimum and accounted in under 2 s, with one
+Asserted: at paper scale, drawing the channel, planning and accounting take less than 5 % of a round; and
+100,000 devices with 100 blocks are drawn, planned to a proven optimum and accounted in under 2 s, with one
 gain per device or one per block, with equal or random maximum powers.
 """
 
@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.rng import Stream, generator
-from fedwave.simulation.cell_scheduler import CellScheduler
-from fedwave.simulation.contribution_scale import ContributionScale
-from fedwave.simulation.scheduler import Reports, Schedule, Scheduler
-from fedwave.simulation.workers import Workers
+from fedwave.selection import TopContribution
+from fedwave.server import CellPlanner, Chooser, ContributionScale, Plan, Reports
+from fedwave.simulation.cell_world import CellWorld
+from fedwave.simulation.world import Outcome
 from fedwave.units import IntArray
-from fedwave.wireless.cell import Cell
-from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.load import load_cell
 
 NUM_ROUNDS = 6
 LARGEST_SHARE = 0.05
@@ -35,27 +37,27 @@ RANDOM_POWERS: dict[str, object] = {"max_power_w": {"low": 0.0005, "high": 0.04}
 
 @dataclass
 class Timed:
-    """A scheduler that notes how long each of its decisions takes."""
+    """A planner or a world that notes how long its answers take."""
 
-    inner: Scheduler
+    inner: Any
     seconds: list[float] = field(default_factory=list)
 
-    @property
-    def max_models(self) -> int:
-        return self.inner.max_models
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.inner, name)
+        return self._timed(found) if name in ("ask", "plan", "channel", "play") else found
 
-    def computing(self, round_index: int) -> IntArray:
-        return self.inner.computing(round_index)
+    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            answer = call(*arguments)
+            self.seconds.append(time.perf_counter() - start)
+            return answer
 
-    def schedule(self, round_index: int, reports: Reports) -> Schedule:
-        start = time.perf_counter()
-        schedule = self.inner.schedule(round_index, reports)
-        self.seconds.append(time.perf_counter() - start)
-        return schedule
+        return timed
 
 
 def share_of_a_round(cell_preset: str) -> float:
-    """Return the scheduler's share of the rounds' time: the paper's CNN, 50 devices, 20 blocks."""
+    """Return the planner's and the world's share of a round: the paper's CNN, 50 devices, 20 blocks."""
     experiment = load_experiment(
         "paper/ural",
         [
@@ -68,74 +70,107 @@ def share_of_a_round(cell_preset: str) -> float:
         ],
     )
     sim = build_simulation(experiment)
-    timed = Timed(sim.scheduler)
-    object.__setattr__(sim, "scheduler", timed)
-    state, rounds_s = sim.initial_state(), []
-    with Workers() as workers:
+    planner, world = Timed(sim.federation.planner), Timed(sim.federation.world)
+    sim = replace(sim, federation=replace(sim.federation, planner=planner, world=world))
+    state, rounds_s, cell_s = sim.initial_state(), [], []
+    with closing(sim.open_devices()) as devices:
         for _ in range(NUM_ROUNDS - 1):  # the last round would evaluate
-            state, record = sim.run_round(state, workers)
+            planner.seconds.clear()
+            world.seconds.clear()
+            state, record = sim.run_round(state, devices)
+            assert len(planner.seconds) == len(world.seconds) == 2  # ask and plan, channel and play
             rounds_s.append(record.columns["wall_time_s"])
+            cell_s.append(sum(planner.seconds) + sum(world.seconds))
     assert state.ledger is not None
     assert state.ledger.elapsed_s > 0
-    shares = [own / whole for own, whole in zip(timed.seconds[1:], rounds_s[1:], strict=True)]
+    shares = [own / whole for own, whole in zip(cell_s[1:], rounds_s[1:], strict=True)]
     share = statistics.median(shares)  # the first round is a warm-up
     print(
         f"{cell_preset:14} a round takes {statistics.median(rounds_s[1:]):.3f} s, the cell "
-        f"{1e3 * statistics.median(timed.seconds[1:]):.2f} ms of it: {share:.2%} "
+        f"{1e3 * statistics.median(cell_s[1:]):.2f} ms of it: {share:.2%} "
         f"(each: {', '.join(f'{one:.2%}' for one in shares)})"
     )
     return share
 
 
 def seconds_of_a_large_cell(
-    name: str, fading: dict[str, object], *, fleet: dict[str, object] | None = None, **settings: float
+    name: str,
+    fading: dict[str, object],
+    *,
+    fleet: dict[str, object] | None = None,
+    report_bits: float = 0.0,
 ) -> float:
-    """Return the shortest of three rounds' times: draw, allocate, account."""
+    """Return the shortest of three rounds' times: draw, plan, play."""
     changes = {"num_blocks": NUM_BLOCKS, "channel": {"fading": fading}, "fleet": fleet or {}}
-    config = load_cell_config("umi-3.5ghz", changes)
     start = time.perf_counter()
-    cell = Cell.build(config, num_devices=NUM_DEVICES, seed=0)
+    cell = load_cell("umi-3.5ghz", num_devices=NUM_DEVICES, overrides=changes)
     built_s = time.perf_counter() - start
     rng = generator(0, Stream.SYNTHETIC_DATA)
-    scheduler = CellScheduler(
-        cell=cell,
-        num_samples=rng.integers(4, 20, NUM_DEVICES),
-        num_local_steps=1,
-        model_bits=32 * 110_000.0,  # about the paper's CNN
+    num_samples = rng.integers(4, 20, NUM_DEVICES)
+    model_bits = 32 * 110_000.0  # about the paper's CNN
+    planner = CellPlanner(
+        chooser=Chooser(TopContribution(NUM_DEVICES), num_samples, 0),
         method="optimal",
-        selection="nufm",
+        fleet=cell.fleet,
+        num_blocks=cell.num_blocks,
+        bandwidth_hz=cell.bandwidth_hz,
+        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
+        model_bits=model_bits,
+        num_local_steps=1,
         energy_weight=1.0,
         delay_weight=1.0,
         scale=ContributionScale("raw"),
-        seed=0,
-        **settings,
+        report_bits=report_bits,
     )
-    everyone = np.arange(NUM_DEVICES)
+    world = CellWorld(
+        cell=cell,
+        num_samples=num_samples,
+        num_local_steps=1,
+        model_bits=model_bits,
+        seed=0,
+        report_bits=report_bits,
+    )
+    state = planner.initial_state()
     seconds, drawing = [], []
     for round_index in range(3):
-        reports = Reports(everyone, rng.uniform(0.0, 10.0, NUM_DEVICES))
+        reports = reports_of_everyone(num_samples, rng)
         start = time.perf_counter()
-        cell.draw(round_index)
-        drawing.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        schedule = scheduler.schedule(round_index, reports)  # draws once more
+        channel = world.channel(round_index)
+        drawn = time.perf_counter()
+        plan, state = planner.plan(round_index, reports, channel, state)
+        outcome = world.play(round_index, plan, reports, channel)
         seconds.append(time.perf_counter() - start)
-        check(schedule, round_index)
+        drawing.append(drawn - start)
+        check(plan, outcome, round_index)
+    assert plan.allocation is not None
     print(
         f"{name:28} {min(seconds):.2f} s a round (each: {', '.join(f'{one:.2f}' for one in seconds)}), "
         f"drawing {min(drawing):.2f} s of it; built once in {built_s:.2f} s; "
-        f"{schedule.round_columns['allocation_status']}, {len(schedule.selected)} uploads"
+        f"{plan.allocation.status.value}, {len(plan.selected)} uploads"
     )
     return min(seconds)
 
 
-def check(schedule: Schedule, round_index: int) -> None:
+def reports_of_everyone(num_samples: IntArray, rng: np.random.Generator) -> Reports:
+    """Return reports with contributions u ~ U(0, 10)."""
+    count = len(num_samples)
+    return Reports(
+        device_index=np.arange(count),
+        contribution=rng.uniform(0.0, 10.0, count),
+        loss=np.zeros(count),
+        num_samples=num_samples,
+        gradient_norms=np.zeros((count, 1)),
+    )
+
+
+def check(plan: Plan, outcome: Outcome, round_index: int) -> None:
     """Assert that the decision and its account are whole."""
-    costs, blocks = schedule.costs, schedule.device_columns["block"]
+    allocation, costs = plan.allocation, outcome.costs
+    assert allocation is not None
     assert costs is not None
-    used = blocks[blocks >= 0]
-    assert len(np.unique(used)) == len(used) == len(schedule.selected) > 0, f"round {round_index}"
-    assert schedule.round_columns["objective_gap"] < 1e-3
+    used = allocation.block_of_device[allocation.block_of_device >= 0]
+    assert len(np.unique(used)) == len(used) == len(plan.selected) > 0, f"round {round_index}"
+    assert allocation.gap < 1e-3
     total = costs.compute_energy_j.sum() + costs.report_energy_j.sum() + costs.upload_energy_j.sum()
     assert np.isclose(total, costs.energy_j, rtol=1e-9)
     assert np.isfinite(costs.delay_s)

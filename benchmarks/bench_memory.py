@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 LIMIT_GB = 4.0
 SAMPLES_PER_DEVICE = 22  # the paper's partition takes 14 on average; the rest is slack for the random classes
@@ -20,7 +21,6 @@ SAMPLES_PER_DEVICE = 22  # the paper's partition takes 14 on average; the rest i
 def one_round(num_devices: int) -> None:
     from fedwave.experiments import load_experiment
     from fedwave.experiments.build import build_simulation
-    from fedwave.simulation.workers import Workers
 
     experiment = load_experiment(
         "scale/synthetic-10k",
@@ -31,8 +31,8 @@ def one_round(num_devices: int) -> None:
     )
     simulation = build_simulation(experiment)
     start = time.perf_counter()
-    with Workers() as workers:
-        state, record = simulation.run_round(simulation.initial_state(), workers)
+    with closing(simulation.open_devices()) as devices:
+        state, record = simulation.run_round(simulation.initial_state(), devices)
     seconds = time.perf_counter() - start
     assert state.next_round == 1
     assert record.columns["num_computed"] == num_devices

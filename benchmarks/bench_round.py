@@ -11,25 +11,28 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import closing
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.func import functional_call
 
-from fedwave.experiments import load_experiment
+from fedwave.experiments import Experiment, load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.selection import contribution
 from fedwave.selection.top_contribution import largest
-from fedwave.simulation.simulation import Simulation, State
-from fedwave.simulation.workers import Workers, available_cores
+from fedwave.simulation.devices.workers import available_cores
+from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.state import State
 
 REPEATS = 7
 REQUIRED_RATIO = 1.6
 
 
-def plain_round(sim: Simulation, state: State) -> dict[str, torch.Tensor]:
+def plain_round(experiment: Experiment, sim: Simulation, state: State) -> dict[str, torch.Tensor]:
     """One round of Alg. 1 as a researcher would first write it: torch's layers, one device at a time."""
+    inner_lr, meta_lr = experiment.algorithm.inner_lr, experiment.algorithm.meta_lr
     module = sim.model.to_module(state.parameters)
     theta = {name: value.detach() for name, value in module.named_parameters()}
     models, norms = [], []
@@ -38,25 +41,24 @@ def plain_round(sim: Simulation, state: State) -> dict[str, torch.Tensor]:
         leaves = {name: value.clone().requires_grad_() for name, value in theta.items()}
         scores = functional_call(module, leaves, (support.inputs[0],))
         inner = torch.autograd.grad(
-            F.cross_entropy(scores, support.labels[0]), list(leaves.values()), create_graph=True
+            F.cross_entropy(scores, support.targets[0]), list(leaves.values()), create_graph=True
         )
         adapted = {
-            name: value - sim.training.inner_lr * gradient
+            name: value - inner_lr * gradient
             for (name, value), gradient in zip(leaves.items(), inner, strict=True)
         }
         scores = functional_call(module, adapted, (query.inputs[0],))
-        outer = torch.autograd.grad(F.cross_entropy(scores, query.labels[0]), list(leaves.values()))
+        outer = torch.autograd.grad(F.cross_entropy(scores, query.targets[0]), list(leaves.values()))
         norms.append(float(torch.cat([gradient.flatten() for gradient in outer]).norm()))
-        models.append(
-            {n: v - sim.training.meta_lr * g for (n, v), g in zip(theta.items(), outer, strict=True)}
-        )
+        models.append({n: v - meta_lr * g for (n, v), g in zip(theta.items(), outer, strict=True)})
     scores = contribution(
         np.array(norms)[:, None],
         sim.train.num_samples,
-        similarity_penalty=sim.training.similarity_penalty,
-        variance_penalty=sim.training.variance_penalty,
+        similarity_penalty=sim.similarity_penalty,
+        variance_penalty=sim.variance_penalty,
     )
-    best = largest(scores, sim.scheduler.max_models)
+    assert isinstance(experiment.selection.num_selected, int)
+    best = largest(scores, experiment.selection.num_selected)
     return {name: torch.stack([models[p][name] for p in best]).mean(0) for name in theta}
 
 
@@ -74,14 +76,14 @@ def main() -> None:
     state = sim.initial_state()
     plain_seconds, fast_seconds, ratios = [], [], []
     cores = available_cores()
-    with Workers() as workers:  # as in a run, the threads live on from round to round
+    with closing(sim.open_devices()) as devices:  # as in a run, the threads live on from round to round
         for repeat in range(REPEATS + 1):
             torch.set_num_threads(cores)  # the plain loop may use all cores inside each operation
             start = time.perf_counter()
-            expected = plain_round(sim, state)
+            expected = plain_round(experiment, sim, state)
             middle = time.perf_counter()
             torch.set_num_threads(1)
-            after, _ = sim.run_round(state, workers)
+            after, _ = sim.run_round(state, devices)
             end = time.perf_counter()
             if repeat:  # the first is a warm-up
                 plain_seconds.append(middle - start)

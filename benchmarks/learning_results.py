@@ -13,11 +13,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fedwave.cli.compare import plot_runs, print_runs
-from fedwave.cli.progress import ProgressBar
 from fedwave.experiments import load_experiment
-from fedwave.experiments.compare import group_by_name, interval, paired_difference, read_run
-from fedwave.experiments.run import resume_run, run_experiment
+from fedwave.plots.runs import plot_runs
+from fedwave.runs.compare import group_by_name, interval, paired_difference, read_run
+from fedwave.runs.progress import ProgressBar
+from fedwave.runs.report import final_table, print_tables
+from fedwave.runs.run import resume_run, run_experiment
 
 PRESETS = ("paper/nufm", "paper/per-fedavg", "paper/fedavg")
 
@@ -42,7 +43,7 @@ def main() -> None:
                     experiment = load_experiment(preset, [f"seed={seed}"])
                     run_experiment(experiment, folder, data_dir=arguments.data_dir, observers=[bar])
             runs.append(read_run(folder))
-    print_runs(runs, console)
+    print_tables(console, final_table(runs))
     groups = group_by_name(runs)
     for name, group in groups.items():
         values = ", ".join(f"{100 * run.last('heldout_accuracy'):.1f}" for run in group)

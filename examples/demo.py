@@ -11,11 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fedwave.cli.compare import plot_runs, print_costs, print_runs
-from fedwave.cli.progress import ProgressBar
-from fedwave.experiments import load_experiment
-from fedwave.experiments.compare import read_run
-from fedwave.experiments.run import run_experiment
+from fedwave import cost_table, final_table, load_experiment, plot_runs, read_run, run_experiment
+from fedwave.runs.progress import ProgressBar
+from fedwave.runs.report import print_tables
 
 OUT = Path("demo")
 SCHEMES = ("ural", "nufm-greedy", "ru-random")
@@ -37,8 +35,7 @@ def main() -> None:
                 folder = OUT / f"{scheme}-seed{seed}"
                 runs.append(read_run(run_experiment(experiment, folder, observers=[bar]).path))
     console.print()
-    print_runs(runs, console)
-    print_costs(runs, console)
+    print_tables(console, final_table(runs), cost_table(runs))
     picture = plot_runs(runs, OUT / "comparison.png")
     console.print(f"\nPicture: {picture}. Run folders: {OUT}/. Next: fedwave --help, fedwave presets")
 

@@ -10,14 +10,12 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from fedwave.data import dataset_from_arrays
-from fedwave.experiments import experiment_from
-from fedwave.experiments.run import run_experiment
+from fedwave import dataset_from_arrays, experiment_from, run_experiment
 
 
-def make_net(input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
+def make_net(input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
     """Any module will do that treats its samples one by one (GroupNorm, not BatchNorm)."""
-    return nn.Sequential(nn.Linear(input_shape[0], 32), nn.Tanh(), nn.Linear(32, num_classes))
+    return nn.Sequential(nn.Linear(input_shape[0], 32), nn.Tanh(), nn.Linear(32, num_outputs))
 
 
 def main() -> None:
@@ -30,10 +28,12 @@ def main() -> None:
     experiment = experiment_from(
         {
             "name": "own data",
+            "scheme": "nufm",
             "num_rounds": 30,
             "partition": {"num_devices": 60},
             "model": {"kind": f"{make_net.__module__}:make_net"},
-            "algorithm": {"name": "nufm", "num_selected": 10, "inner_lr": 0.2, "meta_lr": 0.2},
+            "algorithm": {"inner_lr": 0.2, "meta_lr": 0.2},
+            "selection": {"num_selected": 10},
         }
     )
     with tempfile.TemporaryDirectory() as folder:

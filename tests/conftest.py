@@ -1,8 +1,12 @@
-"""Shared test set-up: numpy refuses silent NaN and overflow; hypothesis repeats its examples, untimed."""
+"""Shared set-up: one core a process, numpy refuses silent NaN and overflow, hypothesis repeats itself."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+
+# Before numpy and torch are loaded: `make test` runs several processes, and small matrices gain nothing.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,56 +12,79 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fedwave"
 
-GROUND = {"errors", "rng", "units", "overrides", "fedwave"}
-ALLOWED = {
+GROUND = {"errors", "rng", "units"}
+DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocation"}
+# What each part may import besides itself and the package's own name and version.
+ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "rng": set(),
     "units": set(),
-    "overrides": {"errors"},
-    "learning": GROUND,
-    "wireless": GROUND,
-    "data": GROUND,
-    "selection": GROUND | {"learning", "wireless", "data"},
+    "settings": GROUND,
+    "learning": GROUND | {"settings"},
+    "wireless": GROUND | {"settings"},
+    "data": GROUND | {"settings"},
+    "selection": GROUND,
     "allocation": GROUND | {"wireless"},
-    "simulation": GROUND | {"learning", "wireless", "data", "selection", "allocation"},
-    "experiments": GROUND | {"learning", "wireless", "data", "selection", "allocation", "simulation"},
-    "plots": GROUND | {"wireless", "allocation", "simulation"},
+    "server": GROUND | {"wireless", "selection", "allocation"},
+    "simulation": GROUND | {"learning", "wireless", "data", "selection", "allocation", "server"},
+    "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
+    "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments"},
+    "plots": GROUND | {"wireless", "allocation", "runs"},
+    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots"},
 }
+
+
+def files_of(part: str) -> list[Path]:
+    return sorted((SOURCE / part).rglob("*.py")) or [SOURCE / f"{part}.py"]
 
 
 def imported_parts(file: Path) -> set[str]:
     parts = set()
     for node in ast.walk(ast.parse(file.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [node.module]
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import"
+            names = [node.module or ""]
         for name in names:
             if name.split(".")[0] == "fedwave":
                 parts.add([*name.split("."), "fedwave"][1])
     return parts
 
 
+def test_every_part_of_the_package_has_its_place() -> None:
+    here = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert here - {"__init__"} == set(ALLOWED)
+
+
+def test_no_part_may_import_what_may_import_it() -> None:
+    for part, others in ALLOWED.items():
+        assert not [other for other in others if part in ALLOWED[other]]
+
+
 @pytest.mark.parametrize("part", ALLOWED)
 def test_imports_point_one_way(part: str) -> None:
-    files = (
-        [SOURCE / f"{part}.py"] if (SOURCE / f"{part}.py").exists() else list((SOURCE / part).rglob("*.py"))
-    )
-    for file in files:
-        forbidden = imported_parts(file) - ALLOWED[part] - {part}
+    for file in files_of(part):
+        forbidden = imported_parts(file) - ALLOWED[part] - {part, "fedwave"}
         assert not forbidden, f"{file.relative_to(SOURCE)} imports {sorted(forbidden)}"
 
 
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import fedwave", ("torch", "scipy", "matplotlib", "pydantic", "typer")),
-        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL")),
-        ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL")),
+        ("import fedwave", ("numpy", "torch", "scipy", "matplotlib", "pydantic", "typer")),
+        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL", "pooch")),
+        ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL", "pydantic")),
+        ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
+        ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),
+        ("import fedwave.experiments", ("torch", "sklearn", "matplotlib", "rich")),
     ],
 )
 def test_heavy_libraries_are_not_loaded_until_needed(statement: str, absent: tuple[str, ...]) -> None:
     code = f"{statement}; import sys; print([name for name in {absent!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert done.stdout.strip() == "[]"
 
 

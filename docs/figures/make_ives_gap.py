@@ -1,4 +1,4 @@
-"""Draws docs/figures/ives_gap.png: where IVES stops, where the optimum is, and why.
+"""Draws docs/figures/ives_gap.png: where IVES stops, where the optimum is, and why. Prints the ratios.
 
 python docs/figures/make_ives_gap.py
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedwave import load_cell, problem_of_cell
 from fedwave.allocation import AllocationProblem, allocate
 from fedwave.allocation.assignment import best_matching
 from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
@@ -23,21 +24,10 @@ RANGES = {"U(0, 1) W, Table III": 0.0, "U(0.1, 1) W": 0.1, "U(0.5, 1) W": 0.5}
 
 def table_iii(seed: int, weakest_power_w: float = 0.0) -> AllocationProblem:
     """Return a draw of Table III with u ~ U(0, 10), n = 100, M = 20, and p_max ~ U(weakest, 1)."""
-    rng = np.random.default_rng(seed)
-    return AllocationProblem(
-        contribution=rng.uniform(0, 10, 100),
-        channel_gain=rng.uniform(0.1, 1, 100),
-        interference_w=rng.uniform(0, 0.8, 20),
-        max_power_w=weakest_power_w + (1 - weakest_power_w) * rng.uniform(0, 1, 100),
-        workload_cycles=0.0,  # the upload alone, problem (SP2)
-        max_frequency_hz=1.0,
-        capacitance=0.0,
-        model_bits=1,
-        bandwidth_hz=1,
-        noise_psd_w_per_hz=1,
-        energy_weight=1,
-        delay_weight=1,
-    )
+    powers = {"fleet": {"max_power_w": {"low": weakest_power_w, "high": 1.0}}}
+    cell = load_cell("paper", num_devices=100, seed=seed, overrides=powers)
+    worth = np.random.default_rng(seed).uniform(0, 10, 100)
+    return problem_of_cell(cell, worth, num_samples=0)  # no samples, no work: the upload alone, problem (SP2)
 
 
 def value_at_delay(problem: AllocationProblem, delay_s: float) -> float:
@@ -67,13 +57,16 @@ def main() -> None:
     left.set(xscale="log", xlabel="upload delay δ [s]", ylabel="value of (SP2): best matching − η₂ δ",
              ylim=(-100, 175), title=f"One draw of Table III (seed {SHOWN_SEED})")  # fmt: skip
     for (name, weakest), colour in zip(RANGES.items(), (COLOURS[1], COLOURS[4], COLOURS[0]), strict=True):
-        pairs = []
-        for seed in range(NUM_SEEDS):
-            one = table_iii(seed, weakest)
-            pairs.append(
-                (allocate(one).upload_delay_s, allocate(one, "ives", keep_negative=True).upload_delay_s)
-            )
-        optimal, ives = np.array(pairs).T
+        problems = [table_iii(seed, weakest) for seed in range(NUM_SEEDS)]
+        optimal = np.array([allocate(one).upload_delay_s for one in problems])
+        stopped = [allocate(one, "ives", keep_negative=True) for one in problems]
+        ives = np.array([one.upload_delay_s for one in stopped])
+        print(
+            f"p_max ~ {name}: upload delay of IVES by that of the optimum {np.median(ives / optimal):.1f} "
+            f"(median), {np.max(ives / optimal):.0f} (largest); worth less than nobody uploading in "
+            f"{sum(one.objective < 0 for one in stopped)} of {NUM_SEEDS} draws; at most two rounds in "
+            f"{sum(one.iterations <= 2 for one in stopped)}"
+        )
         right.scatter(optimal, ives, s=11, color=colour, alpha=0.75, linewidths=0, label=f"p_max ~ {name}")
     limits = (2.5, 20_000)
     right.plot(limits, limits, color="black", linewidth=0.8, linestyle="--")

@@ -83,7 +83,9 @@ def test_without_devices_all_terms_are_zero():
         "capacitance",
     )
     problem = small_problem(**dict.fromkeys(per_device, np.zeros(0)))
-    assert [term.worth for term in objective_terms(problem, allocate(problem))] == [0.0] * 5
+    found = allocate(problem)
+    assert [term.worth for term in objective_terms(problem, found)] == [0.0] * 5
+    assert found.objective == 0.0
 
 
 def test_a_weight_of_zero_ignores_an_endless_delay():

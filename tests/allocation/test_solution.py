@@ -25,21 +25,22 @@ def test_the_account_adds_up_to_the_objective(method):
 
 
 def test_the_total_cost_by_hand():
-    # Device 0 on block 1 (noise 2 W) at 2 W: SNR 1, 1 s, 2 J. CPUs: 1 / 1, 2 / 0.5 and 0.5 / 0.5 s.
-    problem = small_problem(max_power_w=2.0)
+    # At gain 1, device 0 on block 1 (noise 2 W) at 2 W and device 2 on block 0 (noise 1 W) at 1 W have an
+    # SNR of 1: one second, so 2 J and 1 J. The CPUs take 1 / 1, 2 / 0.5 and 0.5 / 0.5 seconds.
+    problem = small_problem(channel_gain=1.0, max_power_w=2.0)
     found = replace(
         allocate(problem),
-        block_of_device=np.array([1, -1, -1]),
-        transmit_power_w=np.array([2.0, 0.0, 0.0]),
+        block_of_device=np.array([1, -1, 0]),
+        transmit_power_w=np.array([2.0, 0.0, 1.0]),
         cpu_frequency_hz=np.array([1.0, 0.5, 0.5]),
     )
     entry = account(problem, found)
-    assert entry.upload_delay_s.tolist() == [1.0, 0.0, 0.0]
-    assert entry.upload_energy_j.tolist() == [2.0, 0.0, 0.0]
+    assert entry.upload_delay_s.tolist() == [1.0, 0.0, 1.0]
+    assert entry.upload_energy_j.tolist() == [2.0, 0.0, 1.0]
     assert entry.compute_delay_s.tolist() == [1.0, 4.0, 1.0]
     # iota / 2 times cycles times frequency squared
     assert entry.compute_energy_j.tolist() == [0.25, 0.25, 0.015625]
-    assert total_cost(problem, found) == 5.0 - 0.25 * (2.0 + 0.515625) - 0.5 * (4.0 + 1.0)
+    assert total_cost(problem, found) == (5.0 + 4.0) - 0.25 * (3.0 + 0.515625) - 0.5 * (4.0 + 1.0)
 
 
 def test_a_selected_device_without_power_takes_forever_and_no_energy():
@@ -60,8 +61,12 @@ def test_energy_counts_the_computing_of_all_devices():
     assert found.energy_j > 0
 
 
-def test_gap_of_an_unproven_answer_is_infinite():
+def test_gap_is_relative_to_the_objective_and_infinite_if_nothing_is_proven():
     assert allocate(small_problem(), "ives").gap == np.inf
+    found = allocate(small_problem())
+    assert replace(found, objective=-4.0, upper_bound=-3.0).gap == 0.25
+    assert replace(found, objective=0.0, upper_bound=1.0).gap == np.inf
+    assert replace(found, objective=2.0, upper_bound=1.0).gap == 0.0  # below it by rounding
 
 
 def test_gap_of_a_proven_zero_is_zero():

@@ -66,13 +66,3 @@ def test_a_failed_download_is_one_line_and_a_non_zero_exit_code(tmp_path):
     assert done.stderr.startswith("error: Cannot download cifar-10-python.tar.gz (http://127.0.0.1:9/")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_listing_loads_no_deep_learning_framework():
-    heavy = ("torch", "sklearn", "PIL", "pooch")
-    code = f"import sys, fedwave.cli.app; print([name for name in {heavy} if name in sys.modules])"
-    path = str(Path(locate.__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -21,7 +22,7 @@ SMALL = [
     "-s",
     "partition.num_devices=12",
     "-s",
-    "algorithm.num_selected=2",
+    "selection.num_selected=2",
     "-s",
     "model.kind=softmax",
 ]
@@ -80,6 +81,44 @@ def test_presets_are_listed_and_printed(fedwave: Fedwave, tmp_path: Path) -> Non
     fedwave("run", "own.toml", *SMALL, "-q")
 
 
+def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Fedwave, tmp_path: Path) -> None:
+    overrides = [
+        "-s",
+        "cell.method=fedl",
+        "-s",
+        "selection.policy=uniform",
+        "-s",
+        "selection.num_selected=auto",
+    ]
+    done = fedwave("run", "digits/ural", *SMALL, "-s", "cell.num_blocks=2", *overrides, "-q", "-o", "out")
+    assert done.code == 0, done.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["cell"]["method"], summary["selection"], summary["scheme"]) == ("fedl", "uniform", None)
+    assert summary["cell"]["uploads"] == 3 * 2
+
+
+def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_path: Path) -> None:
+    sines = [
+        "data.dataset=sinusoids",
+        "data.num_devices=8",
+        "partition.kind=given",
+        "model.kind=mlp",
+        "selection.num_selected=2",
+        "num_rounds=2",
+    ]
+    words = [word for setting in sines for word in ("-s", setting)]
+    for out in ("a", "b"):
+        assert "held-out mean absolute error" in fedwave("run", *words, "-q", "-o", out).stdout
+    compared = fedwave("compare", "a", "b", "--target", "100")
+    assert "rounds to 100" in compared.stdout
+    assert "2 of 2 seeds" in compared.stdout
+    assert (tmp_path / "comparison.png").exists()
+    fedwave("run", "digits/nufm", *SMALL, "-q", "-o", "digits")
+    mixed = fedwave("compare", "a", "digits")
+    assert mixed.code == 2
+    assert "judged by different metrics, accuracy and mean_absolute_error" in mixed.stderr
+
+
 def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwave, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(
@@ -120,15 +159,23 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
     ("arguments", "message"),
     [
         ("run paper/nuffm", 'Did you mean "paper/nufm"'),
-        ("run -s algorithm.numselected=3", 'Did you mean "num_selected"'),
-        ("run digits/nufm -s algorithm.num_selected=99", "number of training devices (30), got 99"),
+        ("run -s selection.numselected=3", 'Did you mean "num_selected"'),
+        ("run digits/nufm -s selection.num_selected=99", "number of training devices (30), got 99"),
         ("run paper/nufm --data-dir nowhere", "--data-dir must name an existing folder"),
         ("run paper/nufm -s data.dataset=cifar-10 --data-dir .", "fedwave datasets download cifar-10"),
         ("run digits/nufm -s data.dataset=digitz", 'Did you mean "digits"'),
         ("run digits/nufm -s partition.num_devices=500", "Use fewer devices"),
         ("run digits/nufm -s model.kind=nowhere.at_all:net", 'cannot import "nowhere.at_all"'),
         ("run digits/nufm -s execution.device=cuda:99", 'torch cannot use "cuda:99"'),
-        ("run digits/nufm -s algorithm.selection=best", "algorithm.selection must be a known policy"),
+        ("run digits/nufm -s selection.policy=best", 'selection.policy must be known, got "best"'),
+        ("run digits/nufm -s algorithm.selection=uniform", "it is selection.policy now. Use that."),
+        ("run digits/nufm -s algorithm.gradient=exakt", 'algorithm.gradient must be known, got "exakt"'),
+        ("run digits/nufm -s algorithm.server_step=avg", 'algorithm.server_step must be known, got "avg"'),
+        ("run digits/nufm -s algorithm.task=regress", 'algorithm.task must be known, got "regress"'),
+        ("run digits/nufm -s model.path=none.safetensors", "none.safetensors does not exist"),
+        ("run digits/nufm -s partition.kind=given", "digits does not say which device owns which sample"),
+        ("run digits/nufm -s scheme=ural", "cell needs a preset or a channel of its own, got neither"),
+        ("run digits/ural -s cell.num_blocks=true", "cell.num_blocks must be a valid integer, got True"),
         ("run digits/nufm --out /proc/fedwave", "cannot write to the output folder /proc/fedwave"),
         (
             "run digits/nufm -q -s algorithm.meta_lr=1e30 --out bad",

@@ -103,6 +103,8 @@ def test_saved_arrays_are_read_with_their_class_names(tmp_path):
 def test_more_classes_than_labels_can_be_declared(tmp_path):
     np.savez(tmp_path / "mine.npz", inputs=np.ones((3, 2)), labels=[0, 1, 1])
     assert load_dataset("arrays", path=tmp_path / "mine.npz", num_classes=5).num_classes == 5
+    with pytest.raises(ConfigError, match="num_classes must be a whole number >= 1, got 0"):
+        load_dataset("arrays", path=tmp_path / "mine.npz", num_classes=0)
 
 
 def test_saved_targets_and_devices_are_read(tmp_path):

@@ -201,6 +201,10 @@ def first_class_only(supply, num_devices, *, rng, shots, num_each=3, **ignored):
     return counts
 
 
+def all_alike(supply, num_devices, size=4, *, rng):
+    return np.full((num_devices, len(supply)), size)
+
+
 def no_options(supply, num_devices, rng):
     return first_class_only(supply, num_devices, rng=rng, shots=2)
 
@@ -208,14 +212,16 @@ def no_options(supply, num_devices, rng):
 def test_a_function_of_the_user_is_a_partition_with_its_own_options(monkeypatch):
     monkeypatch.setitem(PARTITIONS, "first", first_class_only)
     monkeypatch.setitem(PARTITIONS, "plain", no_options)
+    monkeypatch.setitem(PARTITIONS, "alike", all_alike)
     assert partition_options("first") == ("num_each",)
     assert [d.num_samples for d in deal("first", balanced_labels(), num_devices=2, shots=2)] == [3, 3]
     (device,) = deal("first", balanced_labels(), num_devices=1, shots=2, num_each=5)
     assert device.num_samples == 5
     assert device.classes == (0,)
     assert partition_options("plain") == ()
-    with pytest.raises(ConfigError, match='Unknown option "size" of partition plain. It has none; remove it'):
-        deal("plain", balanced_labels(), size=4)
+    assert partition_options("alike") == ("size",)
+    with pytest.raises(ConfigError, match='Unknown option "weight" of partition plain. It has none; remove'):
+        deal("plain", balanced_labels(), weight=4)
 
 
 @pytest.mark.parametrize("kind", ["dirichlet", "iid"])
@@ -234,6 +240,18 @@ def test_training_and_heldout_devices_make_up_all_devices(num_devices, fraction,
     assert np.all(np.diff(train) > 0)
     assert np.all(np.diff(heldout) > 0)
     assert len(train) >= 1
+
+
+def test_all_but_one_device_can_be_held_out():
+    train, heldout = split_heldout(3, heldout_fraction=0.99, rng=stream())
+    assert (len(train), len(heldout)) == (1, 2)
+
+
+def test_a_class_that_is_just_used_up_is_not_short(monkeypatch):
+    monkeypatch.setitem(PARTITIONS, "alike", all_alike)
+    labels = np.repeat([0, 1, 2], [12, 13, 11])
+    with pytest.raises(DataError, match=r"Class 2 has 11 samples .* ask for 12 \(1 of 3 classes are short\)"):
+        deal("alike", labels, num_devices=3, num_classes=3)
 
 
 def test_half_of_the_devices_are_held_out_by_default():

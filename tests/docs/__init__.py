@@ -1,0 +1,21 @@
+"""The documentation is true: what can be generated is, what is shown is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tests.docs.columns_table import columns_table
+from tests.docs.module_tree import imports_table, tree
+from tests.docs.settings_table import schemes_table, settings_tables
+
+# (page, name of the part): what must stand there.
+GENERATED: dict[tuple[str, str], Callable[[], str]] = {
+    ("training.md", "settings"): settings_tables,
+    ("training.md", "schemes"): schemes_table,
+    ("run-folder.md", "rounds"): partial(columns_table, "rounds.csv"),
+    ("run-folder.md", "devices"): partial(columns_table, "devices.csv"),
+    ("run-folder.md", "heldout"): partial(columns_table, "heldout.csv"),
+    ("one-round.md", "tree"): tree,
+    ("one-round.md", "imports"): imports_table,
+}

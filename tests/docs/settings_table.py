@@ -1,14 +1,9 @@
-"""The tables of settings in docs/training.md, made from the schema.
-
-python -m tests.docs.settings_table        # rewrites them
-"""
+"""The tables of settings and schemes in docs/training.md, made from the schema."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,34 +11,56 @@ from pydantic.fields import FieldInfo
 
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
+from fedwave.experiments.schemes import SCHEMES
+from fedwave.wireless.config import CellConfig
+from tests.docs.pages import escape
 
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
-BETWEEN = re.compile(r"(<!-- settings:begin .*? -->\n).*?(<!-- settings:end -->)", re.DOTALL)
+SCHEME_ROW = "| `scheme` | – | Stands for a gradient, a policy and a method: " + ", ".join(SCHEMES) + ". |"
 
 
 def settings_tables() -> str:
     """Return one table per section, as they must stand in the page."""
-    sections = {"Top level": Experiment, **{f"[{key}]": model for key, model in _sections()}}
-    return "\n".join(_table(title, model) for title, model in sections.items())
+    return "\n".join([_table("Top level", "", [SCHEME_ROW, *_rows(Experiment)]), *_sections()])
 
 
-def _sections() -> Iterator[tuple[str, type[BaseModel]]]:
+def schemes_table() -> str:
+    """Return what each scheme's name stands for."""
+    rows = [
+        f"| `{name}` | `{scheme.gradient}` | `{scheme.policy}` | "
+        + ("any, or no cell" if scheme.method is None else f"`{scheme.method}`")
+        + " |"
+        for name, scheme in SCHEMES.items()
+    ]
+    heading = [
+        "| `scheme` | `algorithm.gradient` | `selection.policy` | `cell.method` |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join([*heading, *rows, ""])
+
+
+def _sections() -> Iterator[str]:
     for name, info in Experiment.model_fields.items():
         if name == "cell":
-            yield name, CellSection
-        elif isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
-            yield name, info.annotation
+            # The keys of a cell file are not repeated here: cell.md describes them.
+            yield _table(
+                f"`[{name}]`", " How the uploads over a cell are decided.", _rows(CellSection, CellConfig)
+            )
+        elif _is_section(info.annotation):
+            model: Any = info.annotation
+            yield _table(f"`[{name}]`", f" {(model.__doc__ or '').splitlines()[0]}", _rows(model))
 
 
-def _table(title: str, model: type[BaseModel]) -> str:
-    heading = title if title == "Top level" else f"`{title}`"
-    about = "" if model is Experiment else f" {(model.__doc__ or '').splitlines()[0]}"
-    rows = [
-        f"| `{key}` | {_default(info)} | {_escape(info.description or '')} |"
+def _rows(model: type[BaseModel], without: type[BaseModel] | None = None) -> list[str]:
+    skipped = () if without is None else without.model_fields
+    return [
+        f"| `{key}` | {_default(info)} | {escape(info.description or '')} |"
         for key, info in model.model_fields.items()
-        if not _is_section(info.annotation) or key == "cell"
+        if key not in skipped and not _is_section(info.annotation)
     ]
-    return "\n".join([f"**{heading}**{about}", "", "| key | default | meaning |", "|---|---|---|", *rows, ""])
+
+
+def _table(title: str, about: str, rows: Iterable[str]) -> str:
+    return "\n".join([f"**{title}**{about}", "", "| key | default | meaning |", "|---|---|---|", *rows, ""])
 
 
 def _is_section(annotation: Any) -> bool:
@@ -52,12 +69,3 @@ def _is_section(annotation: Any) -> bool:
 
 def _default(info: FieldInfo) -> str:
     return "–" if info.default is None else f"`{json.dumps(info.default)}`"
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", r"\|")
-
-
-if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(BETWEEN.sub(lambda m: m[1] + settings_tables() + m[2], page), encoding="utf-8")

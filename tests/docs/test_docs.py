@@ -1,126 +1,78 @@
-"""The documentation is true: examples run, links and anchors exist, tables agree with the code."""
+"""The pages are true: examples run, outputs are real, links and commands lead somewhere."""
 
 from __future__ import annotations
 
-import csv
+import inspect
 import re
 import shlex
-import sys
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
-import torch
+from typer.testing import CliRunner
 
-from fedwave.allocation import METHODS, AllocationProblem, allocate, violations
-from fedwave.data import PARTITIONS
+import fedwave
+from fedwave.cli.app import app
 from fedwave.experiments import load_experiment, preset_names
-from fedwave.experiments.run import run_experiment
-from fedwave.learning.models import MODELS, Model, build_model
-from fedwave.selection import POLICIES, SelectionPolicy
-from tests.docs import settings_table
+from fedwave.selection import POLICIES
+from fedwave.simulation.round import play_round
+from tests.docs.pages import PAGES, ROOT, read
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
-BLOCK = re.compile(r"^```python (runnable|file=(\S+))\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def read(name: str) -> str:
-    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+def shown_output(page: str, after: str) -> str:
+    """Return the first block of output after a line of a page."""
+    return read(page).split(after)[1].split("```text\n")[1].split("```")[0]
 
 
-@pytest.fixture
-def namespace(tmp_path, monkeypatch):
-    """Names of a fresh module in an empty folder; what the examples register is forgotten afterwards."""
-    before = [(registry, set(registry)) for registry in (POLICIES, MODELS, METHODS, PARTITIONS)]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    page = ModuleType("docs_page")
-    monkeypatch.setitem(sys.modules, page.__name__, page)
-    yield page.__dict__
-    for registry, names in before:
-        for name in set(registry) - names:
-            del registry[name]
-    sys.modules.pop("my_model", None)
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in re.findall(r"\d\.\d*", text)]
 
 
-def run_blocks(page: str, namespace: dict[str, Any]) -> None:
-    """Write the page's files, then run its marked blocks in order."""
-    blocks = BLOCK.findall(read(page))
-    for _, file_name, code in blocks:
-        if file_name:
-            Path(file_name).write_text(code, encoding="utf-8")
-    runnable = [code for kind, _, code in blocks if kind == "runnable"]
-    assert runnable
-    for code in runnable:
-        exec(compile(code, page, "exec"), namespace)
-
-
-def test_the_tutorial_runs_and_shows_real_numbers(namespace, capsys):
-    run_blocks("tutorial.md", namespace)
+def test_the_tutorial_runs_and_shows_real_numbers(run_page, capsys):
+    run_page("tutorial.md")
     printed = capsys.readouterr().out
-    shown = read("tutorial.md").split("## The same from Python")[1].split("```text\n")[1].split("```")[0]
-    numbers = [float(word) for word in re.findall(r"\d\.\d*", printed)]
-    expected = [float(word) for word in re.findall(r"\d\.\d*", shown)]
+    expected = numbers(shown_output("tutorial.md", "## The same from Python"))
     assert len(expected) == 11
     # Another processor may sum in another order, which moves a few predictions of some 400.
-    assert numbers[:11] == pytest.approx(expected, abs=0.02)
+    assert numbers(printed)[:11] == pytest.approx(expected, abs=0.02)
+    assert shown_output("tutorial.md", "split=own_split(owner)") in printed
+    assert Path("comparison.png").exists()
 
 
-def test_the_example_of_the_run_folder_runs(namespace, capsys):
-    run_blocks("run-folder.md", namespace)
-    assert len(capsys.readouterr().out.splitlines()) == 3
+def test_the_example_of_the_run_folder_runs(run_page, capsys):
+    run_page("run-folder.md")
+    *uploads, columns = capsys.readouterr().out.splitlines()
+    assert len(uploads) == 3
+    assert all(re.fullmatch(r"\d+ \d+ \d+\.\d\d J", line) for line in uploads)
+    assert re.fullmatch(r"\[10 10\] \[[\d ]+\] \['', ''\]", columns)
 
 
-def test_the_skeletons_run_and_keep_their_contracts(namespace):
-    run_blocks("extending.md", namespace)
-    check_policy(POLICIES["power-of-choice"](3))
-    check_model(build_model("tanh", (1, 4, 4), 3, hidden=[5]))
-    check_method("loud")
-
-
-def check_policy(policy: SelectionPolicy) -> None:
-    for seed in range(20):
-        chosen = policy.select(10, np.arange(10.0), rng=np.random.default_rng(seed))
-        assert len(chosen) == 3
-        assert np.all(np.diff(chosen) > 0)
-        assert chosen[0] >= 3  # three others were drawn and lost to it
-
-
-def check_model(model: Model) -> None:
-    """Stacked scores are those of the plain module, device by device."""
-    own = [model.initial_parameters(np.random.default_rng(seed)) for seed in (0, 1)]
-    stacked = {name: torch.stack([one[name] for one in own]) for name in own[0]}
-    inputs = torch.randn(2, 6, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-    scores = model.logits(stacked, inputs)
-    for device in (0, 1):
-        torch.testing.assert_close(scores[device], model.to_module(own[device])(inputs[device].flatten(1)))
-
-
-def check_method(method: str) -> None:
-    """No constraint is broken, and nothing is better than the optimum."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        problem = AllocationProblem(
-            contribution=rng.uniform(-1, 10, 8),
-            channel_gain=rng.uniform(0.1, 1, 8),
-            interference_w=rng.uniform(0, 0.8, 3),
-            max_power_w=rng.uniform(0, 1, 8),
-            workload_cycles=1.0,
-            max_frequency_hz=2.0,
-            capacitance=0.5,
-            model_bits=1,
-            bandwidth_hz=1,
-            noise_psd_w_per_hz=1,
-            energy_weight=1,
-            delay_weight=1,
-        )
-        found = allocate(problem, method)
-        assert not violations(problem, found)
-        assert found.objective <= allocate(problem).objective + 1e-9
+@pytest.mark.slow
+def test_the_runs_of_the_tutorial_print_what_is_shown(run_page, tmp_path):
+    """Every command of the tutorial, in order; tables as shown, up to the wall time and a few predictions."""
+    page = read("tutorial.md")
+    code = re.search(r"^```python file=my_model\.py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert code
+    (tmp_path / "my_model.py").write_text(code[1], encoding="utf-8")
+    shown, checked = {}, 0
+    for block in re.findall(r"^```text\n(\$ .*?)^```", page, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            if "stopped" not in command:  # a run that is interrupted
+                shown[command] = output
+    for command, output in shown.items():
+        arguments = shlex.split(command)[1:]
+        printed = CliRunner().invoke(app, [*arguments, *(["-q"] if arguments[0] == "run" else [])])
+        assert printed.exit_code == 0, printed.output
+        for line in output.splitlines():
+            if row := re.match(r"([\w-]+) +digits .*? ([\d.]+) %", line):
+                accuracy = re.search(rf"^{row[1]} +digits .*? ([\d.]+) %", printed.output, re.MULTILINE)
+                assert accuracy
+                assert float(accuracy[1]) == pytest.approx(float(row[2]), abs=2.0)
+                checked += 1
+    assert checked >= 7
 
 
 def slugs(text: str) -> set[str]:
@@ -142,6 +94,11 @@ def test_links_between_pages_lead_somewhere(page):
             assert anchor in slugs(path.read_text(encoding="utf-8")), f"{page.name} links to {target}"
 
 
+def test_the_index_lists_every_page():
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", read("index.md")))
+    assert linked == {path.name for path in PAGES if path.parent.name == "docs"} - {"index.md"}
+
+
 def test_anchors_that_the_code_names_exist():
     named = {
         (path.name, page, anchor)
@@ -155,56 +112,48 @@ def test_anchors_that_the_code_names_exist():
             assert anchor in slugs(read(page)), f"{source} names docs/{page}#{anchor}"
 
 
-def test_the_settings_tables_are_those_of_the_schema():
-    found = settings_table.BETWEEN.search(read("training.md"))
-    assert found
-    shown = found[0].removeprefix(found[1]).removesuffix(found[2])
-    assert shown == settings_table.settings_tables(), "run: python -m tests.docs.settings_table"
-
-
-def documented_columns(heading: str) -> list[list[str]]:
-    """Return the first column of each table under a heading of run-folder.md."""
-    section = read("run-folder.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    tables = re.split(r"^\| column \| unit \| meaning \|\n\|---\|---\|---\|\n", section, flags=re.MULTILINE)[
-        1:
-    ]
-    return [re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE) for table in tables]
-
-
-@pytest.mark.parametrize("preset", ["digits/nufm", "digits/ural"])
-def test_the_documented_columns_are_those_of_a_run(preset, tmp_path):
-    over_cell = preset == "digits/ural"
-    path = run_experiment(load_experiment(preset, ["num_rounds=1"]), tmp_path / "run").path
-    rounds, cell_rounds = documented_columns("rounds.csv")
-    devices, cell_devices = documented_columns("devices.csv")
-    expected = {
-        "rounds.csv": [*rounds[:-1], *cell_rounds, rounds[-1]] if over_cell else rounds,
-        "devices.csv": devices + cell_devices if over_cell else devices,
-        "heldout.csv": documented_columns("heldout.csv")[0],
-    }
-    for name, columns in expected.items():
-        with (path / name).open(encoding="utf-8") as file:
-            assert next(csv.reader(file)) == columns
-    listed = set(re.findall(r"^\| `([\w.]+)` \|", read("run-folder.md").split("\n## ")[0], re.MULTILINE))
-    assert {file.name for file in path.iterdir()} <= listed
-
-
-def test_the_names_and_modules_of_the_notation_exist():
-    everything = "\n".join(SOURCES.values())
-    rows = re.findall(r"^\| (.+) \|$", read("notation.md"), re.MULTILINE)
-    for row in rows:
-        if row.startswith(("symbol", "---")):
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_files_of_the_package_that_a_page_names_exist(page):
+    """`simulation/round.py` in running text or a table is a file of the package or of the repository."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    roots = (ROOT, ROOT / "src", ROOT / "src" / "fedwave", ROOT / "src" / "fedwave" / "wireless")
+    for name in re.findall(r"`([\w-]+(?:/[\w.-]+)+\.(?:py|toml)|[\w-]+(?:/[\w.-]+)*/)`", text):
+        if name in ("benchmarks/data/", "tensorboard/") or (page.name == "datasets.md" and "/" in name):
             continue
-        _, names, _, _, modules = re.split(r"\s*\|\s*", row)
-        for module in re.findall(r"`([^`]+)`", modules):
-            assert (ROOT / "src" / "fedwave" / module).exists(), module
-        for name in re.findall(r"`([a-z_A-Z]\w*)`", names):
-            stem = re.sub(r"_0$", "_", name)  # gradient_norm_0 is made from a template
-            assert re.search(rf"\b{stem}", everything), name
+        assert any((root / name).exists() for root in roots), f"{page.name} names {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_names_of_the_package_that_a_page_spells_out_exist(page):
+    """`fedwave.selection.POLICIES` can be imported."""
+    for dotted in re.findall(r"`(fedwave(?:\.\w+)+)`", page.read_text(encoding="utf-8")):
+        assert_importable(dotted)
+
+
+def assert_importable(dotted: str) -> None:
+    module, _, name = dotted.rpartition(".")
+    try:
+        import_module(dotted)
+    except ImportError:
+        assert hasattr(import_module(module), name), dotted
+
+
+def test_the_table_of_policies_names_what_there_is():
+    table = read("training.md").split("| `selection.policy` | who computes |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(POLICIES)
+
+
+def test_the_lines_of_one_round_are_the_calls_of_the_code_in_their_order():
+    source = inspect.getsource(play_round)
+    called = re.findall(r"\b(world|planner|devices|server_step)\.(\w+)\(", source)
+    page = read("one-round.md")
+    diagram = page.split("```text\n")[1].split("```")[0]
+    assert re.findall(r"│  (\w+)\.(\w+)\(", diagram) == called
+    assert re.findall(r"^\| `(\w+)\.(\w+)` \|", page, re.MULTILINE) == called
 
 
 def test_commands_shown_name_real_presets_and_settings():
-    command = re.compile(r"(?:^|\$ |`)(?:PYTHONPATH=\. )?fedwave run ([^`\n]+)", re.MULTILINE)
+    command = re.compile(r"(?:^|\$ |`)fedwave run ([^`\n]+)", re.MULTILINE)
     seen = 0
     for page in PAGES:
         for line in command.findall(page.read_text(encoding="utf-8")):
@@ -215,10 +164,38 @@ def test_commands_shown_name_real_presets_and_settings():
     assert seen >= 8
 
 
+def test_settings_shown_are_accepted_somewhere():
+    """`-s key=value` in running text fits digits/nufm or digits/ural."""
+    seen = 0
+    for page in PAGES:
+        for words in re.findall(r"`(-s [^`]+)`", page.read_text(encoding="utf-8")):
+            if "..." in words or "path" in words or "section.key" in words or "my_module" in words:
+                continue
+            settings = [word for word in shlex.split(words) if word != "-s"]
+            is_for_cell = any(setting.startswith("cell.") for setting in settings)
+            load_experiment("digits/ural" if is_for_cell else "digits/nufm", settings)
+            seen += 1
+    assert seen >= 5
+
+
 def test_the_python_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", read("README.md"), re.DOTALL)
     assert len(blocks) == 2
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "README.md", "exec", dont_inherit=True), {})
     assert (tmp_path / "runs" / "first" / "summary.json").exists()
+
+
+def test_the_readme_has_a_python_call_for_every_command():
+    rows = re.findall(r"^\| (`fedwave .+?) \| .+ \| (.+) \|$", read("README.md"), re.MULTILINE)
+    commands = {word for row, _ in rows for word in re.findall(r"`fedwave (\w+)", row)}
+    assert commands == {command.name or command.callback.__name__ for command in app.registered_commands} | {
+        group.name for group in app.registered_groups
+    }
+    for _, calls in rows:
+        called = re.findall(r"([\w.]+)\(", calls)
+        assert called
+        for name in called:
+            assert_importable(name if "." in name else f"fedwave.{name}")
+            assert "." in name or name in fedwave.__all__

@@ -224,10 +224,6 @@ def test_an_option_of_another_server_step_is_refused_before_anything_is_computed
         build_server_step(mean)
 
 
-SETTINGS_LAYERS = "src/fedwave/settings/layers.py: see the report"
-
-
-@pytest.mark.xfail(reason=SETTINGS_LAYERS)
 @pytest.mark.parametrize(
     ("below", "overrides", "place", "expected"),
     [

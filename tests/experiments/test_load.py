@@ -79,7 +79,7 @@ def test_overrides_take_toml_values_and_bare_words() -> None:
         (["data.dataset=digitz"], 'data.dataset must be known, got "digitz". Did you mean "digits"?'),
         (["partition.kind=papers"], 'partition.kind must be known, got "papers". Did you mean "paper"?'),
         (["selection.options.x=1"], 'selection.options.x is not an option of "top-contribution"'),
-        (["data=3"], "data must be a valid dictionary"),
+        (["data=3"], "data must be a table, got 3"),
         (["seed"], '-s takes KEY=VALUE, got "seed"'),
         (["seed.x=1", "seed.x.y=2"], '"x" both as a value and as a table'),
         (["num_rounds=0", "seed=-1"], "(1 more problem after this one.)"),

@@ -31,7 +31,8 @@ def write_run(
         settings |= {"data": {"dataset": "sinusoids"}, "partition": {"kind": "given"}}
     (folder / "config.toml").write_text(experiment_to_toml(experiment_from(settings)))
     header = f"round,train_loss,heldout_loss,heldout_{metric},num_received,wall_time_s"
-    rows = [f"{k},{k + 1},2.0,{'' if math.isnan(a) else a},5,0.5" for k, a in enumerate(values)]
+    measured = ["," if math.isnan(value) else f"2.0,{value}" for value in values]
+    rows = [f"{k},{k + 1},{both},5,0.5" for k, both in enumerate(measured)]
     if over_cell:
         header += ",cumulative_delay_s,cumulative_energy_j"
         rows = [f"{row},{10 * (k + 1)},{100 * (k + 1)}" for k, row in enumerate(rows)]

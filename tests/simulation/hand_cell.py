@@ -1,78 +1,113 @@
-"""Small cells whose every number is written out, for accounts worked out by hand."""
+"""A planner and a world over small cells whose every number is written out, for accounts made by hand."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedwave.simulation.cell_scheduler import CellScheduler
-from fedwave.simulation.contribution_scale import ContributionScale
-from fedwave.simulation.scheduler import Reports, Schedule
+from fedwave.allocation import Allocation
+from fedwave.server import CellPlanner
+from fedwave.settings import validate
+from fedwave.simulation.cell_world import CellWorld
+from fedwave.simulation.ledger import RoundCosts
+from fedwave.simulation.world import Outcome
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.load import resolve_cell_table
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.delivery import UploadFate
+from tests.server.radios import Planned, cell_planner, play
 
 FLEET_COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
 
-# The weight of a second at which an upload with (I + B N0) / h = 1 W is cheapest at SNR 3, rate 2: the
-# derivative of (p + eta_2) / log2(1 + p) vanishes where (1 + x) ln(1 + x) - x = eta_2.
-SNR_3 = 4 * math.log(4) - 3
 
-
-def write_cell(
-    folder: Path,
-    *,
-    channel_gain: list[Any],
-    interference_w: list[float],
-    losses: dict[str, float] | None = None,
-    **fleet: list[float],
-) -> dict[str, Any]:
+def write_cell(folder: Path, radio: dict[str, Any], losses: dict[str, float] | None = None) -> dict[str, Any]:
     """Return a ``[cell]`` table with B = N0 = 1; gains and fleet stand in files in ``folder``."""
     gains = folder / "gains.npy"
-    np.save(gains, np.array(channel_gain, dtype=float))
+    np.save(gains, np.array(radio["channel_gain"], dtype=float))
     table = folder / "fleet.csv"
-    rows = zip(*(fleet[name] for name in FLEET_COLUMNS), strict=True)
+    rows = zip(*(radio[name] for name in FLEET_COLUMNS), strict=True)
     table.write_text(
         "\n".join([",".join(FLEET_COLUMNS), *(",".join(repr(float(v)) for v in row) for row in rows)])
     )
     return {
         "normalised": True,
-        "num_blocks": len(interference_w),
+        "num_blocks": len(radio["interference_w"]),
         "bandwidth_hz": 1.0,
         "noise_psd_w_per_hz": 1.0,
         "channel": {"kind": "file", "path": str(gains)},
         "fleet": {"path": str(table)},
-        "interference": {"kind": "listed", "power_w": interference_w},
+        "interference": {"kind": "listed", "power_w": radio["interference_w"]},
         "losses": losses or {},
     }
 
 
-def hand_scheduler(
-    folder: Path, *, method: str, selection: str = "nufm", cell: dict[str, Any], **settings: Any
-) -> CellScheduler:
-    """Return a scheduler of two local steps (tau) over 4 and 8, 4 and 8, ... samples; S = 1."""
-    table = write_cell(folder, **cell)
-    num_devices = len(cell["max_power_w"])
-    return CellScheduler(
-        **{
-            "cell": Cell.build(resolve_cell_table(table), num_devices=num_devices, seed=0),
-            "num_samples": np.resize(np.array([4, 8]), num_devices),
-            "num_local_steps": 2,
-            "model_bits": 1.0,
-            "method": method,
-            "selection": selection,
-            "energy_weight": 1.0,
-            "delay_weight": 1.0,
-            "scale": ContributionScale("raw"),
-            "seed": 0,
-            **settings,
-        }
+@dataclass(frozen=True)
+class Played:
+    """What the server planned and what the world answered."""
+
+    planned: Planned
+    outcome: Outcome
+
+    @property
+    def selected(self) -> list[int]:
+        return self.planned.plan.selected.tolist()
+
+    @property
+    def received(self) -> list[int]:
+        return self.outcome.received.tolist()
+
+    @property
+    def allocation(self) -> Allocation:
+        return self.planned.allocation
+
+    @property
+    def costs(self) -> RoundCosts:
+        assert self.outcome.costs is not None
+        return self.outcome.costs
+
+    def count(self, fate: UploadFate) -> int:
+        return int((self.outcome.fate == fate).sum())
+
+
+@dataclass(frozen=True)
+class HandCell:
+    """A server and a world that agree on every number."""
+
+    planner: CellPlanner
+    world: CellWorld
+
+    def play(self, contribution: list[float], round_index: int = 0) -> Played:
+        """Return a round in which the computing devices report these of the contributions."""
+        channel = self.world.channel(round_index)
+        planned = play(self.planner, contribution, round_index, channel)
+        return Played(planned, self.world.play(round_index, planned.plan, planned.reports, channel))
+
+
+def hand_cell(
+    folder: Path,
+    radio: dict[str, Any],
+    *,
+    losses: dict[str, float] | None = None,
+    idle_power_w: float = 0.0,
+    seed: int = 0,
+    **planning: Any,
+) -> HandCell:
+    """Return a cell of two local steps (tau) over 4 and 8, 4 and 8, ... samples; S = 1."""
+    config = validate(CellConfig, write_cell(folder, radio, losses), root="cell")
+    num_devices = len(radio["max_power_w"])
+    cell = Cell.build(config, num_devices=num_devices, seed=0)
+    planner = cell_planner(
+        cell.fleet, cell.num_blocks, seed=seed, deadline_s=config.losses.deadline_s, **planning
     )
-
-
-def play(scheduler: CellScheduler, contribution: list[float], round_index: int = 0) -> Schedule:
-    """Return a round's schedule when the computing devices report these of the contributions."""
-    computing = scheduler.computing(round_index)
-    return scheduler.schedule(round_index, Reports(computing, np.array(contribution)[computing]))
+    world = CellWorld(
+        cell=cell,
+        num_samples=np.resize(np.array([4, 8]), num_devices),
+        num_local_steps=planner.num_local_steps,
+        model_bits=planner.model_bits,
+        seed=seed,
+        report_bits=planner.report_bits,
+        idle_power_w=idle_power_w,
+    )
+    return HandCell(planner, world)

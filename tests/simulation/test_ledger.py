@@ -25,18 +25,6 @@ def test_a_devices_energy_is_computing_reporting_uploading_and_waiting() -> None
     assert_allclose(COSTS.energy_j, 543.3)
 
 
-def test_the_rows_of_a_round_are_the_sums_over_its_devices() -> None:
-    row, devices = COSTS.round_columns(), COSTS.device_columns()
-    for name in ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j"):
-        assert row[name] == sum(devices[name].tolist())
-    assert_allclose(
-        row["energy_j"],
-        row["compute_energy_j"] + row["report_energy_j"] + row["upload_energy_j"] + row["idle_energy_j"],
-    )
-    assert row["delay_s"] == 24.5
-    assert devices["upload_time_s"].tolist() == [0.0, 4.0]
-
-
 def test_the_ledger_adds_rounds_up_and_changes_nothing_in_place() -> None:
     empty = Ledger.empty(2)
     once = empty.after(COSTS)
@@ -47,3 +35,16 @@ def test_the_ledger_adds_rounds_up_and_changes_nothing_in_place() -> None:
     assert_allclose(twice.device_energy_j, [1002.2, 84.4])
     assert_allclose(twice.energy_j, 1086.6)
     assert_allclose(once.device_energy_j, [501.1, 42.2])
+
+
+def test_an_account_comes_back_from_its_arrays() -> None:
+    ledger = Ledger.empty(2).after(COSTS)
+    arrays = ledger.to_arrays()
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "elapsed_s": (1,),
+        "device_energy_j": (2,),
+    }
+    back = Ledger.from_arrays(arrays)
+    assert back.elapsed_s == 24.5
+    assert isinstance(back.elapsed_s, float)
+    assert back.device_energy_j.tolist() == ledger.device_energy_j.tolist()

@@ -11,6 +11,7 @@ import pytest
 
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.description import CellDescription, describe_cell, si
+from fedwave.wireless.link_budget import link_budget
 from fedwave.wireless.load import CELL_PRESETS, load_cell_config
 
 
@@ -94,11 +95,33 @@ def test_the_facts_name_blocks_noise_and_redrawing():
     )
 
 
-def test_short_distances_keep_a_decimal():
-    shown = describe("chen2020", {"channel": {"placement": {"max_distance_m": 12}}}).budget_table.rows
-    texts = next(row[1:] for row in shown if row[0] == "distance")
-    assert all(("." in text) == (float(text.split()[0]) < 10) for text in texts)
-    assert any("." in text for text in texts)
+def test_distances_and_sight_are_those_of_the_places(tmp_path):
+    distances_m = np.array([9.94, 10.0, 10.4, 55.5, *[300.0] * 16])
+    rows = "\n".join(f"{d},0" for d in distances_m)
+    (tmp_path / "positions.csv").write_text(f"x_m,y_m\n{rows}\n")
+    placement = {"kind": "file", "path": str(tmp_path / "positions.csv")}
+    shown = {9.94: "9.9 m", 10.0: "10 m", 10.4: "10 m", 55.5: "56 m", 300.0: "300 m"}
+    for sight, answer in (("always", "yes"), ("never", "no")):
+        channel = {"placement": placement, "line_of_sight": sight}
+        description = describe("umi-3.5ghz", {"channel": channel})
+        budget = {label: texts for label, *texts in description.budget_table.rows}
+        assert budget["line of sight"] == [answer] * 3
+        for row, text in zip(description.budget.rows, budget["distance"], strict=True):
+            assert text == shown[distances_m[row.device_index]]
+    # Every device alone, so that each of the distances is shown once.
+    for d, text in shown.items():
+        (tmp_path / "positions.csv").write_text(f"x_m,y_m\n{d},0\n")
+        config = load_cell_config("umi-3.5ghz", {"channel": {"placement": placement}})
+        alone = describe_cell(Cell.build(config, num_devices=1, seed=1))
+        assert ("distance", text, text, text) in alone.budget_table.rows
+
+
+def test_the_first_round_is_described():
+    description = describe("umi-3.5ghz")
+    cell = description.cell
+    first = link_budget(cell, cell.draw(0), model_bits=description.budget.model_bits)
+    assert description.budget.rows == first.rows
+    assert description.budget_table.title == "Link budget at full power, upload of 3.62 Mbit"
 
 
 def test_an_upload_has_the_size_of_the_papers_cnn_unless_told():
@@ -152,7 +175,7 @@ def test_a_device_that_is_never_heard_becomes_null(tmp_path):
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [(3_621_184, "bit", "3.62 Mbit"), (0.0, "W", "0 W"), (0.0, "s", "0 s"), (math.inf, "s", "never"),
-     (math.inf, "J", "inf J"), (0.9999, "s", "1 s"), (0.99, "s", "990 ms"), (2e-3, "s", "2 ms"),
+     (math.inf, "J", "inf J"), (0.9995, "s", "1 s"), (0.99, "s", "990 ms"), (2e-3, "s", "2 ms"),
      (1500, "Hz", "1.5 kHz"), (1e-12, "W", "0.001 nW"), (2.5e9, "Hz", "2.5 GHz"),
      (3e-6, "W", "3 µW"), (-2e-3, "s", "-2 ms")],
 )  # fmt: skip

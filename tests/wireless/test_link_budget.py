@@ -47,6 +47,18 @@ def test_the_typical_block_has_the_middle_snr():
     assert link_budget(paper, paper.draw(0), model_bits=1.0).rows[0].noise_w == pytest.approx(noise_w[10])
 
 
+@pytest.mark.parametrize(("num_devices", "rank"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2), (7, 3)])
+def test_the_median_is_the_middle_device_or_the_better_of_two(num_devices, rank):
+    cell = Cell.build(
+        load_cell_config("paper", {"fleet": {"max_power_w": 1.0}}), num_devices=num_devices, seed=1
+    )
+    gain = np.random.default_rng(2).permutation(np.arange(1.0, num_devices + 1))
+    draw = ChannelDraw(channel_gain=gain, interference_w=np.zeros(20))
+    best, median, worst = link_budget(cell, draw, model_bits=1.0).rows
+    assert (best.channel_gain, worst.channel_gain) == (num_devices, 1.0)
+    assert median.channel_gain == num_devices - rank
+
+
 def test_a_device_without_a_channel_never_finishes():
     cell = Cell.build(load_cell_config("paper"), num_devices=2, seed=1)
     draw = ChannelDraw(channel_gain=np.array([0.5, 0.0]), interference_w=np.zeros(20))

@@ -114,8 +114,9 @@ def test_places_are_counted_from_where_a_model_ends(preset, distance_m, sight, m
     [
         ({"fleet": {"max_power_w": 10.0}}, {"fleet": {"max_power_w": 10.1}}),
         ({"bandwidth_hz": 1000.0}, {"bandwidth_hz": 999.0}),
-        ({"noise_psd_w_per_hz": 5e-22}, {"noise_psd_w_per_hz": 1e-22}),
-        ({"noise_psd_w_per_hz": 3e-13}, {"noise_psd_w_per_hz": 4e-13}),  # 5 dB of noise figure: 1e-12
+        # With 5 dB of noise figure, a factor of 3.16: 4e-22 is a tenth of thermal noise.
+        ({"noise_psd_w_per_hz": 1.27e-22}, {"noise_psd_w_per_hz": 1.26e-22}),
+        ({"noise_psd_w_per_hz": 3.16e-13}, {"noise_psd_w_per_hz": 3.17e-13}),
         ({"fleet": {"max_frequency_hz": 1e6}}, {"fleet": {"max_frequency_hz": 0.9e6}}),
         ({"fleet": {"capacitance": 1e-20}}, {"fleet": {"capacitance": 1.1e-20}}),
         (

@@ -42,7 +42,8 @@ def plot_panels(panels: Sequence[Panel], *, title: str | None = None, num_column
             axis.set_xscale("log")
         axis.set_xlabel(panel.x_label)
         axis.set_ylabel(panel.y_label)
-    axes[0].legend(frameon=False)
+    if axes[0].get_legend_handles_labels()[0]:  # nothing is drawn where nothing was measured
+        axes[0].legend(frameon=False)
     if title:
         figure.suptitle(title, fontsize=10)
     return figure

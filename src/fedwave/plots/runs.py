@@ -12,10 +12,10 @@ from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
 
 
-def plot_runs(runs: Sequence[FinishedRun], path: Path) -> Path:
+def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
     """Draw the runs' curves to a file; runs of one name are averaged over their seeds."""
     datasets = ", ".join(sorted({run.experiment.data.dataset for run in runs}))
-    return save_figure(plot_panels(run_panels(runs), title=datasets, num_columns=3), path)
+    return save_figure(plot_panels(run_panels(runs), title=datasets, num_columns=3), Path(path))
 
 
 def run_panels(runs: Sequence[FinishedRun]) -> list[Panel]:

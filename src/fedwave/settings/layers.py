@@ -56,6 +56,8 @@ def anchor_paths(table: Settings, base_dir: Path) -> Settings:
 def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = None) -> Settings:
     """Return ``base`` with the later layer ``change`` on top, table by table."""
     merged = copy.deepcopy(base)
+    for option in _meaningless_options(base, change, schema):
+        merged.pop(option, None)
     for key, value in change.items():
         for spellings in getattr(schema, "alternatives", ()):
             if key in spellings:
@@ -70,8 +72,6 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
             merged[key] = copy.deepcopy(value) if is_another_kind else merge(old, value, section)
         else:
             merged[key] = copy.deepcopy(value)
-    for option in _meaningless_options(base, change, schema) - set(change):
-        merged.pop(option, None)
     return merged
 
 

@@ -1,1 +1,1 @@
-"""One federated training run: its state, its rounds, and the folder that records it."""
+"""What the world answers: devices that compute, uploads that arrive or not, joules, seconds and records."""

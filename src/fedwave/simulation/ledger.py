@@ -36,30 +36,6 @@ class RoundCosts:
         """The round's energy: Eq. (30), plus reports and idling where those are not free."""
         return float(self.device_energy_j.sum())
 
-    def round_columns(self) -> dict[str, float]:
-        """Return what the account adds to rounds.csv."""
-        return {
-            "compute_energy_j": float(self.compute_energy_j.sum()),
-            "report_energy_j": float(self.report_energy_j.sum()),
-            "upload_energy_j": float(self.upload_energy_j.sum()),
-            "idle_energy_j": float(self.idle_energy_j.sum()),
-            "energy_j": self.energy_j,
-            "delay_s": self.delay_s,
-        }
-
-    def device_columns(self) -> dict[str, NDArray[Any]]:
-        """Return what the account adds to devices.csv."""
-        return {
-            "compute_energy_j": self.compute_energy_j,
-            "compute_time_s": self.compute_time_s,
-            "report_energy_j": self.report_energy_j,
-            "report_time_s": self.report_time_s,
-            "upload_energy_j": self.upload_energy_j,
-            "upload_time_s": self.upload_time_s,
-            "idle_energy_j": self.idle_energy_j,
-            "idle_time_s": self.idle_time_s,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class Ledger:

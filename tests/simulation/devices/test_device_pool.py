@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.data import DeviceData, dataset_from_arrays
-from fedwave.learning import cross_entropy
-from fedwave.simulation.device_pool import DevicePool, Standardiser, group_by_size
+from fedwave.learning.tasks import Classification
+from fedwave.simulation.devices.device_pool import DevicePool, Standardiser, group_by_size
+from tests.simulation.pools import QUERY_SIZES, SUPPORT_SIZES, small_pool
 
 
 @given(
@@ -38,19 +40,40 @@ def test_padding_adds_nothing_to_the_loss_of_a_device() -> None:
     )
     pool = DevicePool(data, Standardiser.fit(data, "none"), devices, np.array([10, 20]), torch.device("cpu"))
     weight = torch.from_numpy(rng.normal(size=(4, 3)).astype(np.float32))
-    for both in (pool.query(np.array([0, 1])), pool.everything(np.array([0, 1]))):
-        together = cross_entropy(both.inputs @ weight, both)
-        for row, part in enumerate(("query", "everything")):
-            del part
-            alone = (
-                pool.query(np.array([row])) if both.labels.shape[1] == 5 else pool.everything(np.array([row]))
-            )
-            torch.testing.assert_close(together[row], cross_entropy(alone.inputs @ weight, alone)[0])
-    assert pool.num_samples.tolist() == [6, 3]
+    loss = Classification().loss
+    for batch_of, index_of in (
+        (pool.support, lambda device: device.support),
+        (pool.query, lambda device: device.query),
+        (pool.everything, lambda device: np.concatenate([device.support, device.query])),
+    ):
+        batch = batch_of(np.array([0, 1]))
+        together = loss(batch.inputs @ weight, batch)
+        for row, device in enumerate(devices):
+            samples, targets = data.inputs[index_of(device)], data.labels[index_of(device)]
+            alone = F.cross_entropy(torch.from_numpy(samples) @ weight, torch.from_numpy(targets))
+            torch.testing.assert_close(together[row], alone)
     padded = pool.query(np.array([0, 1]))
     # Padding repeats a sample of the device's own: nobody else's data is touched, and no input is made up.
     assert torch.equal(padded.inputs[1, 2:], padded.inputs[1, :1].expand(3, -1))
     assert padded.weights[1].tolist() == [0.5, 0.5, 0.0, 0.0, 0.0]
+
+
+def test_a_pool_counts_its_samples_and_follows_the_positions_asked_for() -> None:
+    pool = small_pool()
+    assert len(pool) == 7
+    assert pool.num_samples.tolist() == np.add(SUPPORT_SIZES, QUERY_SIZES).tolist()
+    assert pool.num_query.tolist() == list(QUERY_SIZES)
+    batch = pool.query(np.array([4, 0]))
+    for row, position in enumerate((4, 0)):
+        assert batch.targets[row].tolist() == pool.dataset.labels[pool.devices[position].query].tolist()
+
+
+def test_real_targets_take_the_place_of_labels() -> None:
+    pool = small_pool(task="regression")
+    assert pool.dataset.targets is not None
+    batch = pool.support(np.array([2]))
+    assert batch.targets[0].tolist() == pool.dataset.targets[pool.devices[2].support].tolist()
+    assert batch.targets.shape == (1, 3, 2)
 
 
 def test_a_drawn_batch_is_a_subset_of_the_right_samples() -> None:
@@ -64,7 +87,19 @@ def test_a_drawn_batch_is_a_subset_of_the_right_samples() -> None:
         assert len(drawn) == 7
         assert drawn <= allowed
     whole = pool.drawn(np.array([0]), 50, [np.random.default_rng(0)], with_support=False)
-    assert whole.labels.shape == (1, 18)
+    assert whole.targets.shape == (1, 18)
+
+
+def test_groups_are_filled_from_the_largest_device_down_to_either_limit() -> None:
+    positions, sizes = np.array([10, 11, 12, 13, 14, 15]), np.array([4, 10, 9, 5, 10, 1])
+    # 10 10 | 9 would pad 1 of 30: within 8 %, but past 25 samples; 5 4 pads 1 of 10, past 8 %.
+    groups = group_by_size(positions, sizes, max_samples=25)
+    assert [group.tolist() for group in groups] == [[11, 14], [12], [13], [10], [15]]
+    groups = group_by_size(positions, sizes, max_samples=30)
+    assert [group.tolist() for group in groups] == [[11, 14, 12], [13], [10], [15]]
+    groups = group_by_size(positions, sizes, max_samples=30, max_padding=0.1)  # just 1 of 10
+    assert [group.tolist() for group in groups] == [[11, 14, 12], [13, 10], [15]]
+    assert group_by_size(positions[:0], sizes[:0], max_samples=30) == []
 
 
 def test_standardised_pixels_have_mean_zero_and_deviation_one_but_for_the_offset() -> None:

@@ -7,7 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from fedwave.errors import ProblemError
 from fedwave.learning import Parameters
+from fedwave.learning.parameters import unstack
 from fedwave.server import Reports
 from fedwave.simulation.devices.model_store import ModelStore
 from fedwave.simulation.devices.work import ComputedChunk, EvaluationWork, LocalWork
@@ -25,6 +27,7 @@ class ThreadDevices:
         self._evaluation = evaluation
         self._workers = Workers(num_workers)
         self._round: tuple[int, Parameters] | None = None
+        self._chunks: list[IntArray] = []  # of the round, as they were computed
         self._kept = ModelStore(0)
 
     def report(
@@ -32,10 +35,11 @@ class ThreadDevices:
     ) -> Reports:
         """Return what the devices report; the models of those that contribute most are kept."""
         self._round, self._kept = (round_index, parameters), ModelStore(max_models)
+        self._chunks = self._local.chunks(device_index)
         num_devices = len(self._local.pool)
         norms = np.full((num_devices, self._local.num_local_steps), np.nan)
         losses = np.full(num_devices, np.nan)
-        for chunk in self._updates(device_index):
+        for chunk in self._updates(self._chunks):
             at = chunk.positions
             norms[at], losses[at] = chunk.gradient_norms, chunk.loss
             scores = self._local.reports(at, chunk.gradient_norms, chunk.loss).contribution
@@ -43,14 +47,26 @@ class ThreadDevices:
         return self._local.reports(device_index, norms[device_index], losses[device_index])
 
     def collect(self, device_index: IntArray) -> Iterator[Parameters]:
-        """Yield the models; those that were not kept, in spite of being chosen, are computed again."""
-        forgotten = np.array(self._kept.missing(device_index.tolist()), dtype=np.int64)
-        recomputed = ModelStore(len(forgotten))
-        for chunk in self._updates(forgotten):
-            recomputed.offer(chunk.positions, np.zeros(len(chunk.positions)), chunk.parameters)
-        again = set(forgotten.tolist())
+        """Yield the models; those that were not kept, in spite of being chosen, are computed again.
+
+        They are computed in the same chunks as before: in other company the last bits would differ.
+        """
+        forgotten = self._kept.missing(device_index.tolist())
+        recomputed: dict[int, Parameters] = {}
+        for chunk in self._updates([chunk for chunk in self._chunks if np.isin(chunk, forgotten).any()]):
+            for row in np.flatnonzero(np.isin(chunk.positions, forgotten)).tolist():
+                recomputed[int(chunk.positions[row])] = unstack(chunk.parameters, row)
+        for position in forgotten:
+            if position not in recomputed:
+                raise ProblemError(
+                    f"only devices that computed in this round can upload, got device {position}. "
+                    "Let the planner ask it first."
+                )
         for position in device_index.tolist():
-            yield from (recomputed if position in again else self._kept).models([position])
+            if position in recomputed:
+                yield recomputed[position]
+            else:
+                yield from self._kept.models([position])
 
     def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
         """Return the held-out devices' results."""
@@ -68,12 +84,12 @@ class ThreadDevices:
         """Stop the threads."""
         self._workers.close()
 
-    def _updates(self, device_index: IntArray) -> Iterator[ComputedChunk]:
-        """Yield the local updates of the given devices, chunk by chunk, in a fixed order."""
+    def _updates(self, chunks: list[IntArray]) -> Iterator[ComputedChunk]:
+        """Yield the local updates of the given chunks of devices, in their order."""
         assert self._round is not None  # report comes first
         round_index, parameters = self._round
         work = partial(self._local.compute, round_index, parameters)
-        for chunk in self._workers.map(work, self._local.chunks(device_index)):
+        for chunk in self._workers.map(work, chunks):
             ids = self._local.pool.device_ids[chunk.positions]
             require_finite_reports(round_index, ids, chunk.gradient_norms, chunk.loss)
             yield chunk

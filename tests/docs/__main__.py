@@ -1,0 +1,15 @@
+"""Rewrites what is generated in the documentation.
+
+python -m tests.docs
+"""
+
+from __future__ import annotations
+
+from tests.docs import GENERATED
+from tests.docs.pages import PAGES, write_part
+from tests.docs.results_numbers import filled_in
+
+for (page, name), text in GENERATED.items():
+    write_part(page, name, text())
+for path in PAGES:
+    path.write_text(filled_in(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,272 @@
+"""Every column of the tables by hand: one small round over a cell, and one without."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedwave.allocation import Allocation
+from fedwave.allocation.solution import Status
+from fedwave.learning.tasks import Classification, Regression
+from fedwave.server import Plan, Reports
+from fedwave.simulation.columns import (
+    DEVICE_COLUMNS,
+    HELDOUT_COLUMNS,
+    ROUND_COLUMNS,
+    Facts,
+    kind_of,
+    record_round,
+)
+from fedwave.simulation.ledger import Ledger, RoundCosts
+from fedwave.simulation.records import HeldOutResult
+from fedwave.simulation.round import RoundEvents
+from fedwave.simulation.world import Outcome
+from fedwave.wireless.delivery import UploadFate
+
+NAN = math.nan
+DEVICE_IDS = np.array([70, 30, 90, 10, 50, 20])
+REPORTS = Reports(  # device 1 does not compute
+    device_index=np.array([0, 2, 3, 4, 5]),
+    contribution=np.array([4.0, -2.0, 1.0, 3.0, 0.5]),
+    loss=np.array([0.5, 1.5, 1.0, 2.0, 0.25]),
+    num_samples=np.array([10, 10, 10, 10, 10]),
+    gradient_norms=np.array([[1.0, 10.0], [3.0, 30.0], [2.0, 20.0], [8.0, 80.0], [6.0, 60.0]]),
+)
+ALLOCATION = Allocation(
+    method="by hand",
+    block_of_device=np.array([2, -1, 0, 4, 1, 3]),
+    transmit_power_w=np.array([0.1, 0.0, 0.2, 0.3, 0.4, 0.5]),
+    cpu_frequency_hz=np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    contribution=6.5,
+    energy_j=-1.0,  # the plan's own account: the columns show what the world charged
+    compute_delay_s=-1.0,
+    upload_delay_s=-1.0,
+    objective=4.0,
+    status=Status.GAP_REACHED,
+    reason="a reason",
+    upper_bound=5.0,
+)
+PLAN = Plan(
+    selected=np.array([0, 2, 3, 4, 5]),
+    allocation=ALLOCATION,
+    scaled_contribution=np.array([8.0, 0.0, -4.0, 2.0, 6.0, 1.0]),
+    reason="why",
+)
+COSTS = RoundCosts(
+    compute_energy_j=np.array([1.0, 0.0, 2.0, 3.0, 4.0, 5.0]),
+    compute_time_s=np.array([0.5, 0.0, 0.25, 0.125, 1.0, 2.0]),
+    report_energy_j=np.array([0.5, 0.0, 0.5, 0.5, 0.0, 0.25]),
+    report_time_s=np.array([1.0, 0.0, 1.5, 2.5, 3.5, 4.5]),
+    upload_energy_j=np.array([10.0, 0.0, 20.0, 0.0, 30.0, 40.0]),
+    upload_time_s=np.array([6.0, 0.0, 7.0, 0.0, 8.0, 9.0]),
+    idle_energy_j=np.array([0.0, 7.0, 0.0, 0.5, 0.0, 0.0]),
+    idle_time_s=np.array([0.0, 9.0, 1.0, 3.0, 4.0, 5.0]),
+    delay_s=11.0,
+)
+FATE = np.array(
+    [UploadFate.ARRIVED, UploadFate.LATE, UploadFate.DROPPED_OUT, UploadFate.OUTAGE, UploadFate.LATE]
+)
+HELDOUT = HeldOutResult(
+    device_ids=np.array([40, 60]),
+    num_query=np.array([1, 3]),
+    loss=np.array([1.0, 2.0]),
+    metric=np.array([1.0, 0.5]),
+    measured=Classification.metric,
+)
+
+
+def facts(**changes: Any) -> Facts:
+    outcome = Outcome(np.array([0]), FATE, COSTS)
+    events = RoundEvents(round_index=9, reports=REPORTS, plan=PLAN, outcome=outcome)
+    for name in ("plan", "outcome"):
+        if name in changes:
+            events = replace(events, **{name: changes.pop(name)})
+    return Facts(
+        **{
+            "events": events,
+            "heldout": HELDOUT,
+            "ledger": Ledger(100.0, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
+            "device_ids": DEVICE_IDS,
+            "turning_point": np.array([1.5, 99.0, 2.5, 2.0, 7.0, 7.0]),  # 1 < 1.5, 6 < 7; 2 is not below 2
+            "metric": Classification.metric,
+            "wall_time_s": 0.75,
+            **changes,
+        }
+    )
+
+
+ROUND_ROW = {
+    "train_loss": 1.05,
+    "heldout_loss": 1.5,
+    "heldout_accuracy": 0.75,
+    "heldout_accuracy_pooled": (1.0 + 3 * 0.5) / 4,
+    "num_computed": 5,
+    "num_selected": 5,
+    "num_received": 1,
+    "selected_devices": [70, 90, 10, 50, 20],
+    "gradient_norm_min": 1.0,
+    "gradient_norm_mean": 4.0,
+    "gradient_norm_max": 8.0,
+    "share_below_turning_point": 2 / 5,
+    "contribution": 6.5,
+    "objective": 4.0,
+    "objective_gap": 0.25,
+    "allocation_status": "gap reached",
+    "num_dropped_out": 1,
+    "num_outage": 1,
+    "num_packet_error": 0,
+    "num_late": 2,
+    "note": "why",
+    "compute_energy_j": 15.0,
+    "report_energy_j": 1.75,
+    "upload_energy_j": 100.0,
+    "idle_energy_j": 7.5,
+    "energy_j": 124.25,
+    "delay_s": 11.0,
+    "cumulative_energy_j": 21.0,
+    "cumulative_delay_s": 100.0,
+    "wall_time_s": 0.75,
+}
+DEVICE_ROWS = {
+    "train_loss": [0.5, NAN, 1.5, 1.0, 2.0, 0.25],
+    "gradient_norm_0": [1.0, NAN, 3.0, 2.0, 8.0, 6.0],
+    "gradient_norm_1": [10.0, NAN, 30.0, 20.0, 80.0, 60.0],
+    "contribution": [4.0, NAN, -2.0, 1.0, 3.0, 0.5],
+    "is_selected": [1, 0, 1, 1, 1, 1],
+    "scaled_contribution": [8.0, 0.0, -4.0, 2.0, 6.0, 1.0],
+    "is_received": [1, 0, 0, 0, 0, 0],
+    "block": [2, -1, 0, 4, 1, 3],
+    "transmit_power_w": [0.1, 0.0, 0.2, 0.3, 0.4, 0.5],
+    "cpu_frequency_hz": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    "compute_energy_j": [1.0, 0.0, 2.0, 3.0, 4.0, 5.0],
+    "compute_time_s": [0.5, 0.0, 0.25, 0.125, 1.0, 2.0],
+    "report_energy_j": [0.5, 0.0, 0.5, 0.5, 0.0, 0.25],
+    "report_time_s": [1.0, 0.0, 1.5, 2.5, 3.5, 4.5],
+    "upload_energy_j": [10.0, 0.0, 20.0, 0.0, 30.0, 40.0],
+    "upload_time_s": [6.0, 0.0, 7.0, 0.0, 8.0, 9.0],
+    "idle_energy_j": [0.0, 7.0, 0.0, 0.5, 0.0, 0.0],
+    "idle_time_s": [0.0, 9.0, 1.0, 3.0, 4.0, 5.0],
+    "cumulative_energy_j": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+}
+# What there is without a cell: the first columns of each table, and the last of rounds.csv.
+IDEAL_ROUND = [*list(ROUND_ROW)[:12], "wall_time_s"]
+IDEAL_DEVICE = list(DEVICE_ROWS)[:5]
+
+TYPES = {"integer": int, "number": float, "text": str, "devices": list}
+
+
+def test_a_round_over_a_cell_is_recorded_value_by_value() -> None:
+    record = record_round(facts())
+    assert record.round_index == 9
+    assert record.device_ids is DEVICE_IDS
+    assert record.heldout is HELDOUT
+    assert list(record.columns) == list(ROUND_ROW)
+    assert record.columns == ROUND_ROW
+    assert list(record.device_columns) == list(DEVICE_ROWS)
+    for name, expected in DEVICE_ROWS.items():
+        np.testing.assert_array_equal(record.device_columns[name], expected, err_msg=name)
+
+
+def test_sums_over_devices_are_those_of_the_round() -> None:
+    record = record_round(facts())
+    for name in ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j"):
+        assert record.columns[name] == sum(record.device_columns[name].tolist())
+    parts = ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j")
+    assert record.columns["energy_j"] == sum(record.columns[name] for name in parts)
+    assert record.columns["cumulative_energy_j"] == sum(record.device_columns["cumulative_energy_j"].tolist())
+
+
+def test_without_a_cell_its_columns_are_absent() -> None:
+    ideal = Outcome(PLAN.selected, np.zeros(5, dtype=np.int64))
+    record = record_round(facts(plan=Plan(selected=PLAN.selected), outcome=ideal, ledger=None))
+    assert list(record.columns) == IDEAL_ROUND
+    assert list(record.device_columns) == IDEAL_DEVICE
+    expected = {**ROUND_ROW, "num_received": 5}
+    assert record.columns == {name: expected[name] for name in IDEAL_ROUND}
+
+
+def test_every_value_has_the_type_that_its_column_declares() -> None:
+    record = record_round(facts())
+    for name, value in record.columns.items():
+        kind = kind_of(name, [(column.name, column.kind) for column in ROUND_COLUMNS])
+        assert kind is not None
+        assert type(value) is TYPES[kind], name
+    assert all(type(device) is int for device in record.columns["selected_devices"])
+    for name, values in record.device_columns.items():
+        kind = kind_of(name, [(column.name, column.kind) for column in DEVICE_COLUMNS])
+        assert values.dtype == (np.int64 if kind == "integer" else np.float64), name
+
+
+def test_a_round_without_evaluation_has_empty_columns_for_it() -> None:
+    record = record_round(facts(heldout=None))
+    assert record.heldout is None
+    assert [record.columns[name] for name in list(ROUND_ROW)[1:4]] == [None, None, None]
+
+
+def test_the_metric_gives_its_name_to_its_columns() -> None:
+    names = list(record_round(facts(metric=Regression.metric)).columns)[1:4]
+    assert names == ["heldout_loss", "heldout_mean_absolute_error", "heldout_mean_absolute_error_pooled"]
+
+
+def test_a_gap_is_empty_where_nothing_is_proven_and_0_at_the_optimum() -> None:
+    for bound, gap in ((math.inf, None), (4.0, 0.0), (6.0, 0.5)):
+        plan = replace(PLAN, allocation=replace(ALLOCATION, upper_bound=bound))
+        assert record_round(facts(plan=plan)).columns["objective_gap"] == gap
+
+
+def test_the_note_says_that_nothing_arrived_or_else_why_the_plan_is_as_it_is() -> None:
+    nobody = np.zeros(0, dtype=np.int64)
+    lost = Outcome(nobody, np.full(5, UploadFate.LATE), COSTS)
+    note = record_round(facts(outcome=lost)).columns["note"]
+    assert note == "no upload arrived, the model stays as it is"
+    unplanned = replace(PLAN, selected=nobody, reason="nobody uploads: because")
+    record = record_round(facts(plan=unplanned, outcome=Outcome(nobody, nobody, COSTS)))
+    assert record.columns["note"] == "nobody uploads: because"
+    assert record.columns["selected_devices"] == []
+    assert record.device_columns["is_selected"].tolist() == [0] * 6
+
+
+def test_one_selected_device_is_still_a_list_of_devices() -> None:
+    plan = replace(PLAN, selected=np.array([3]))
+    assert record_round(facts(plan=plan)).columns["selected_devices"] == [10]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("train_loss", "number"),
+        ("heldout_accuracy", "number"),
+        ("heldout_mean_absolute_error_pooled", "number"),
+        ("num_received", "integer"),
+        ("selected_devices", "devices"),
+        ("note", "text"),
+        ("heldout_", None),
+        ("heldout_Accuracy", None),
+        ("xnote", None),
+        ("notes", None),
+        ("gradient_norm_min", "number"),
+        ("gradient_norm_0", None),  # of devices.csv
+    ],
+)
+def test_the_declared_type_is_found_by_name(name: str, kind: str | None) -> None:
+    assert kind_of(name, [(column.name, column.kind) for column in ROUND_COLUMNS]) == kind
+
+
+def test_steps_and_metrics_of_other_tables_are_found_too() -> None:
+    of_devices = [(column.name, column.kind) for column in DEVICE_COLUMNS]
+    assert kind_of("gradient_norm_0", of_devices) == kind_of("gradient_norm_12", of_devices) == "number"
+    assert kind_of("gradient_norm_", of_devices) is None
+    assert kind_of("gradient_norm_x", of_devices) is None
+    of_heldout = [(name, kind) for name, kind, _ in HELDOUT_COLUMNS]
+    assert kind_of("accuracy", of_heldout) == "number"
+    assert kind_of("num_query", of_heldout) == "integer"
+
+
+@pytest.mark.parametrize("columns", [ROUND_COLUMNS, DEVICE_COLUMNS])
+def test_names_are_unique_and_every_column_says_what_it_means(columns: Any) -> None:
+    assert len({column.name for column in columns}) == len(columns)
+    assert all(column.meaning and column.kind in TYPES for column in columns)
