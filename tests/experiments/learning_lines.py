@@ -72,8 +72,8 @@ def turning_points(built: Built) -> list[list[float]]:
     by_hand = contribution(
         np.ones((8, 1)),
         samples,
-        similarity_penalty=built.sim.similarity_penalty,
-        variance_penalty=built.sim.variance_penalty,
+        similarity_penalty=built.sim.local.similarity_penalty,
+        variance_penalty=built.sim.local.variance_penalty,
     )
     return [((1.0 - u) / 2.0).round(12).tolist() for u in (reported, by_hand)]  # u = 1 - 2 point at norm 1
 

@@ -101,17 +101,11 @@ def build_simulation(
     num_workers = 1 if train.torch_device.type == "cuda" else experiment.execution.workers
     return Simulation(
         federation=federation,
-        open_devices=lambda: ThreadDevices(local, evaluation, num_workers=num_workers),
-        model=model,
-        task=task,
-        train=train,
-        heldout=heldout,
-        similarity_penalty=selection.similarity_penalty,
-        variance_penalty=selection.variance_penalty,
-        num_local_steps=algorithm.num_local_steps,
+        local=local,
+        evaluation=evaluation,
+        engine=partial(ThreadDevices, num_workers=num_workers),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
-        seed=experiment.seed,
         warm_start=warm_start(experiment, model),
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )

@@ -1,4 +1,4 @@
-"""Loss and accuracy of runs against rounds, one line per setting, a band over its seeds."""
+"""Curves of runs, one line per setting and a faint one for each of its seeds."""
 
 from __future__ import annotations
 

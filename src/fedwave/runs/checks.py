@@ -57,7 +57,7 @@ def require_whole_tables(folder: Path, next_round: int, simulation: Simulation) 
     headers = table_headers(
         simulation.task.metric,
         over_cell=isinstance(simulation.federation.planner, CellPlanner),
-        num_local_steps=simulation.num_local_steps,
+        num_local_steps=simulation.local.num_local_steps,
     )
     rounds = _rows(folder / ROUNDS, headers[ROUNDS])
     _require_rows(folder, ROUNDS, rounds, dict.fromkeys(range(next_round), 1))

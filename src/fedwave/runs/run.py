@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,18 +60,21 @@ def run_experiment(
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
     split: OwnSplit | None = None,
+    adapt: Callable[[Simulation], Simulation] | None = None,
     observers: Iterable[Observer] = (),
 ) -> RunResult:
     """Train, and leave a run folder at ``out``, which must be new or empty.
 
-    ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names.
+    ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names. ``adapt``
+    changes the simulation before it runs: a planner, a world or an engine of your own; give it to
+    ``resume_run`` too.
     """
     if dataset is not None:  # the folder must not name data that the run has not seen
         section = DataSection(dataset=PASSED, standardise=experiment.data.standardise)
         experiment = experiment.model_copy(update={"data": section})
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     own = _own_split(experiment, data, split)
-    simulation = build_simulation(experiment, dataset=data, split=own)
+    simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
     state = simulation.initial_state()
     start = describe_start(experiment, data, own, str(simulation.train.torch_device))
     folder = RunFolder.prepare(Path(out))
@@ -87,6 +90,7 @@ def resume_run(
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
     split: OwnSplit | None = None,
+    adapt: Callable[[Simulation], Simulation] | None = None,
     from_start: bool = False,
     observers: Iterable[Observer] = (),
 ) -> RunResult:
@@ -101,7 +105,7 @@ def resume_run(
         own = _own_split(experiment, data, split)
         recorded = folder.read_json(ENVIRONMENT)
         require_same_run(folder.path, recorded, experiment, data, own)
-        simulation = build_simulation(experiment, dataset=data, split=own)
+        simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
         name = identity(experiment, data, own)
         saved = None if from_start else folder.load_checkpoint(name)
         if saved is None:
@@ -152,6 +156,10 @@ def _go_on(
     folder.write_json(SUMMARY, summary)
     is_finished = state.next_round == experiment.num_rounds
     return RunResult(folder.path, summary, None if is_finished else stopped)
+
+
+def _as_it_is(simulation: Simulation) -> Simulation:
+    return simulation
 
 
 def _own_split(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> OwnSplit | None:

@@ -87,9 +87,14 @@ def _gap(facts: Facts) -> float | None:
     return allocation.gap if allocation is not None and math.isfinite(allocation.upper_bound) else None
 
 
-def _below(facts: Facts) -> float:
+def _below(facts: Facts) -> float | None:
     points = facts.turning_point[facts.events.reports.device_index]
-    return float((facts.first_norms < points).mean())
+    return _over_reports(np.mean, facts.first_norms < points)
+
+
+def _over_reports(figure: Callable[[NDArray[Any]], Any], values: NDArray[Any]) -> float | None:
+    """Return a figure of those that computed; nothing where nobody did."""
+    return float(figure(values)) if values.size else None
 
 
 def _allocation(name: str) -> Callable[[Facts], Any]:
@@ -121,7 +126,7 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "train_loss",
         "number",
         "mean loss after adaptation of the devices that computed, at the model that the round began with",
-        lambda facts: float(facts.events.reports.loss.mean()),
+        lambda facts: _over_reports(np.mean, facts.events.reports.loss),
     ),
     Column(
         "heldout_loss",
@@ -161,13 +166,19 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "gradient_norm_min",
         "number",
         "smallest norm of the first local step's gradient",
-        lambda facts: float(facts.first_norms.min()),
+        lambda facts: _over_reports(np.min, facts.first_norms),
     ),
     Column(
-        "gradient_norm_mean", "number", "mean of those norms", lambda facts: float(facts.first_norms.mean())
+        "gradient_norm_mean",
+        "number",
+        "mean of those norms",
+        lambda facts: _over_reports(np.mean, facts.first_norms),
     ),
     Column(
-        "gradient_norm_max", "number", "largest of those norms", lambda facts: float(facts.first_norms.max())
+        "gradient_norm_max",
+        "number",
+        "largest of those norms",
+        lambda facts: _over_reports(np.max, facts.first_norms),
     ),
     Column(
         "share_below_turning_point",

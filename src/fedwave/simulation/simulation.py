@@ -12,6 +12,7 @@ from fedwave.selection import turning_point
 from fedwave.simulation.columns import Facts, record_round
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool
+from fedwave.simulation.devices.work import EvaluationWork, LocalWork
 from fedwave.simulation.divergence import require_finite_evaluation
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
@@ -24,19 +25,37 @@ class Simulation:
     """A federation, its devices, and when the model is evaluated."""
 
     federation: Federation
-    open_devices: Callable[[], Devices]  # starts whatever computes; to be closed by the caller
-    model: Model
-    task: Task
-    train: DevicePool
-    heldout: DevicePool
-    similarity_penalty: float
-    variance_penalty: float
-    num_local_steps: int
+    local: LocalWork
+    evaluation: EvaluationWork
+    engine: Callable[[LocalWork, EvaluationWork], Devices]  # starts whatever computes the devices
     num_rounds: int
     evaluate_every: int
-    seed: int
     warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
     warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
+
+    @property
+    def model(self) -> Model:
+        """What is trained."""
+        return self.local.model
+
+    @property
+    def task(self) -> Task:
+        """What it is trained for."""
+        return self.local.task
+
+    @property
+    def train(self) -> DevicePool:
+        """The devices that train."""
+        return self.local.pool
+
+    @property
+    def heldout(self) -> DevicePool:
+        """The devices that the model is evaluated on."""
+        return self.evaluation.pool
+
+    def open_devices(self) -> Devices:
+        """Start whatever computes the devices; the caller closes it."""
+        return self.engine(self.local, self.evaluation)
 
     def initial_state(self) -> State:
         """Return theta^0, given by a warm start or drawn from the seed, and every part's first state."""
@@ -44,7 +63,7 @@ class Simulation:
 
     def fresh_state(self) -> State:
         """Return the first state of a run that starts from a random model."""
-        return self._first_state(self.model.initial_parameters(generator(self.seed, Stream.MODEL_INIT)))
+        return self._first_state(self.model.initial_parameters(generator(self.local.seed, Stream.MODEL_INIT)))
 
     def _first_state(self, parameters: Parameters) -> State:
         # Sorted by name, as a checkpoint gives them back: the order of a sum decides its last bits.
@@ -79,6 +98,6 @@ class Simulation:
     def _turning_point(self) -> FloatArray:
         return turning_point(
             self.train.num_samples,
-            similarity_penalty=self.similarity_penalty,
-            variance_penalty=self.variance_penalty,
+            similarity_penalty=self.local.similarity_penalty,
+            variance_penalty=self.local.variance_penalty,
         )
