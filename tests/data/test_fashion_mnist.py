@@ -60,9 +60,9 @@ def damage(folder: Path, name: str, content: bytes) -> None:
         (IMAGES, b"\x00\x00\x08\x03" + b"\xff" * 12, "bytes of data, got 0"),
         (LABELS, idx_bytes(np.zeros((20, 28, 28), np.uint8)), "its magic number must be 2049, got 2051"),
         (LABELS, idx_bytes(np.zeros(19, np.uint8)), "20 images but 19 labels in train-labels-idx1-ubyte"),
-        (IMAGES + ".gz", gzip.compress(bytes(5000))[:-12], "ended before the end-of-stream marker"),
+        (IMAGES + ".gz", gzip.compress(bytes(5000), mtime=0)[:-12], "ended before the end-of-stream marker"),
         (IMAGES + ".gz", b"<html>not found</html>", "Not a gzipped file"),
-        (IMAGES + ".gz", gzip.compress(bytes(5000))[:10] + b"\xff" * 50, "is truncated or corrupt"),
+        (IMAGES + ".gz", gzip.compress(bytes(5000), mtime=0)[:10] + b"\xff" * 50, "is truncated or corrupt"),
     ],
 )
 def test_a_damaged_file_is_named_with_the_command_that_replaces_it(folder, name, content, message):
