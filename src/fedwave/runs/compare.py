@@ -193,6 +193,8 @@ def common_target(runs: Sequence[FinishedRun]) -> float:
 def common_metric(runs: Sequence[FinishedRun]) -> Metric:
     """Return the metric of the runs, which must be one and the same."""
     names = sorted({run.metric.name for run in runs})
+    if not names:
+        raise RunError("there are no runs to compare, got an empty list. Give one run at least.")
     if len(names) > 1:
         raise RunError(
             f"the runs are judged by different metrics, {' and '.join(names)}. Compare runs of one task."
