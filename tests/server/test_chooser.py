@@ -9,6 +9,7 @@ import numpy as np
 from fedwave.rng import Stream, generator
 from fedwave.selection import Candidates, History
 from fedwave.server import Chooser, Reports
+from fedwave.server.memory import history_to_state
 from fedwave.units import IntArray
 
 
@@ -38,6 +39,7 @@ HISTORY = History(
     last_contribution=np.array([np.nan, 1.0, 2.0, 3.0, 4.0]),
     last_loss=np.array([np.nan, 10.0, 20.0, 30.0, 40.0]),
 )
+STATE = history_to_state(HISTORY)
 SAMPLES = np.array([5, 6, 7, 8, 9])
 
 
@@ -57,8 +59,8 @@ def test_asking_and_selecting_meet_independent_random_numbers_of_the_seed_and_ro
         for round_index in (0, 1, 5):
             policy = DrawsTwice()
             chooser = Chooser(policy, SAMPLES, seed)
-            chooser.computing(round_index, HISTORY)
-            chooser.select(round_index, reports(1, 3, 4), HISTORY)
+            chooser.ask(round_index, STATE)
+            chooser.select(round_index, reports(1, 3, 4), STATE)
             asked = generator(seed, Stream.SELECTION, round_index).random()
             selected = generator(seed, Stream.SELECTION, round_index, 1).random()
             assert policy.luck == {
@@ -70,11 +72,12 @@ def test_asking_and_selecting_meet_independent_random_numbers_of_the_seed_and_ro
 
 def test_a_policy_is_asked_about_everybody_before_anything_is_reported() -> None:
     policy = DrawsTwice()
-    assert Chooser(policy, SAMPLES, 0).computing(0, HISTORY).tolist() == [1, 3, 4]
+    assert Chooser(policy, SAMPLES, 0).ask(0, STATE).tolist() == [1, 3, 4]
     [everybody] = policy.met
     assert everybody.device_index.tolist() == [0, 1, 2, 3, 4]
     assert everybody.num_samples is SAMPLES
-    assert everybody.history is HISTORY
+    assert everybody.history.times_selected.tolist() == [0, 1, 2, 3, 4]
+    assert everybody.history.last_selected.tolist() == [-1, 1, 2, 3, 4]
     assert everybody.contribution is None
     assert everybody.loss is None
 
@@ -82,7 +85,7 @@ def test_a_policy_is_asked_about_everybody_before_anything_is_reported() -> None
 def test_a_policy_selects_among_those_that_were_asked_and_have_reported() -> None:
     policy = DrawsTwice()
     # 0 and 2 compute too, since everybody does; 3 was asked and did not report.
-    chosen = Chooser(policy, SAMPLES, 0, everyone_computes=True).select(0, reports(0, 1, 2, 4), HISTORY)
+    chosen = Chooser(policy, SAMPLES, 0, everyone_computes=True).select(0, reports(0, 1, 2, 4), STATE)
     assert chosen.tolist() == [1, 4]
     met = policy.met[-1]
     assert met.device_index.tolist() == [1, 4]
@@ -98,4 +101,14 @@ def test_a_policy_selects_among_those_that_were_asked_and_have_reported() -> Non
 def test_everybody_computes_if_so_set() -> None:
     chooser = Chooser(DrawsTwice(), SAMPLES, 0, everyone_computes=True)
     assert chooser.num_devices == 5
-    assert chooser.computing(0, HISTORY).tolist() == [0, 1, 2, 3, 4]
+    assert chooser.ask(0, STATE).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_state_after_a_round_has_the_round_in_it() -> None:
+    chooser = Chooser(DrawsTwice(), SAMPLES, 0)
+    assert chooser.initial_state()["history.last_selected"].tolist() == [-1] * 5
+    after = chooser.state_after(9, reports(0, 3), np.array([3]), STATE)
+    assert after["history.times_selected"].tolist() == [0, 1, 2, 4, 4]
+    assert after["history.last_selected"].tolist() == [-1, 1, 2, 9, 4]
+    assert after["history.last_contribution"].tolist() == [0.5, 1.0, 2.0, 3.5, 4.0]
+    assert after["history.last_loss"].tolist() == [0.25, 10.0, 20.0, 3.25, 40.0]
