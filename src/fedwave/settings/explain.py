@@ -72,7 +72,7 @@ def _line(
     if kind == "value_error":
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
     rule = " or ".join(dict.fromkeys(_rule(other) for other in alike)).replace(" or be ", " or ")
-    hint = _hint(keys[-1] if keys else "", got)
+    hint = _hint(keys[-1].partition("[")[0] if keys else "", got)
     hint = hint or f" Change it in the file or with -s {name.partition('[')[0]}=..."
     return f"{name} must {rule}, got {_shown(got)}.{hint}"
 
