@@ -53,6 +53,15 @@ def test_a_factory_is_offered_the_number_of_outputs_under_both_names() -> None:
     build_model(f"{user_modules.__name__}:net_with_options", (1, 2, 2), 3)
 
 
+def test_the_first_model_is_the_module_built_under_a_seed_below_two_to_the_31() -> None:
+    got = UserModel(small_user_net, SHAPE, 3).initial_parameters(np.random.default_rng(4))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.default_rng(4).integers(2**31)))
+        expected = small_user_net(SHAPE, 3)
+    assert list(got) == [name for name, _ in expected.named_parameters()]
+    assert all(torch.equal(got[name], value) for name, value in expected.named_parameters())
+
+
 @pytest.mark.parametrize("name", TRAVELLERS)
 def test_a_user_model_gives_the_same_bits_after_a_trip(name: str) -> None:
     model = by_name(name)

@@ -153,15 +153,11 @@ class UserModel:
     def to_state_dict(self, parameters: Parameters) -> Parameters:
         """Return one model as the module's own state dict: buffers too, and a tied weight by each name."""
         name_of = {id(value): name for name, value in self._template.named_parameters()}
-        state: Parameters = {}
-        for name, value in self._template.state_dict(keep_vars=True).items():
-            if name in parameters:
-                state[name] = parameters[name]
-            elif id(value) in name_of:  # a tied weight: a copy, as a file cannot hold one tensor twice
-                state[name] = parameters[name_of[id(value)]].clone()
-            else:
-                state[name] = value
-        return state
+        return {
+            # A copy: a tied weight has two names, and a file cannot hold one memory under both.
+            name: parameters[name_of[id(value)]].clone() if id(value) in name_of else value
+            for name, value in self._template.state_dict(keep_vars=True).items()
+        }
 
     def from_state_dict(self, state: Parameters) -> Parameters:
         """Return the model of which ``state`` is the state dict."""
