@@ -13,7 +13,7 @@ from fedwave.simulation.columns import Facts, record_round
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool
 from fedwave.simulation.devices.work import EvaluationWork, LocalWork
-from fedwave.simulation.divergence import require_finite_evaluation
+from fedwave.simulation.divergence import require_finite_evaluation, require_finite_model
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
@@ -79,6 +79,7 @@ class Simulation:
         """Return the state after one round of Alg. 1, evaluated where it is due, and the record of it."""
         start = time.perf_counter()
         after, events = play_round(self.federation, devices, state)
+        require_finite_model(events.round_index, after.parameters)
         is_due = after.next_round % self.evaluate_every == 0 or after.next_round == self.num_rounds
         heldout = devices.evaluate(after.parameters) if is_due else None
         if heldout is not None:
