@@ -150,25 +150,12 @@ class UserModel:
 
     def to_state_dict(self, parameters: Parameters) -> Parameters:
         """Return one model as the module's own state dict: buffers too, and a tied weight by each name."""
-<<<<<<< HEAD
-        name_of = {id(value): name for name, value in self._template.named_parameters()}
+        name_of = {id(v): name for name, v in self._template.named_parameters() if name in parameters}
         return {
             # A copy: a tied weight has two names, and a file cannot hold one memory under both.
-            name: parameters[name_of[id(value)]].clone() if id(value) in name_of else value
+            name: parameters[name_of[id(value)]].clone() if id(value) in name_of else value.detach()
             for name, value in self._template.state_dict(keep_vars=True).items()
         }
-=======
-        name_of = {id(v): name for name, v in self._template.named_parameters() if name in parameters}
-        state: Parameters = {}
-        for name, value in self._template.state_dict(keep_vars=True).items():
-            if name in parameters:
-                state[name] = parameters[name]
-            elif id(value) in name_of:  # a tied weight: a copy, as a file cannot hold one tensor twice
-                state[name] = parameters[name_of[id(value)]].clone()
-            else:
-                state[name] = value.detach()
-        return state
->>>>>>> harden-learn
 
     def from_state_dict(self, state: Parameters) -> Parameters:
         """Return the model of which ``state`` is the state dict."""
