@@ -44,8 +44,8 @@ def killed_after_four(built: Built) -> int:
 
 
 def seeds(built: Built) -> set[int]:
-    """Of everything that draws: data, local batches, selection, losses, the cell and the first model."""
-    parts = (built.local, built.planner.chooser, built.world, built.cell, built.sim)
+    """Of everything that draws: data, local batches, selection, losses and the cell; the first model has the batches'."""
+    parts = (built.local, built.planner.chooser, built.world, built.cell)
     return {built.told("dataset")["seed"], *(part.seed for part in parts)}
 
 
