@@ -82,8 +82,9 @@ class RunFolder:
 
     def save_checkpoint(self, state: State, identity: str) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
-        metadata = {"next_round": str(state.next_round), "identity": identity}
-        self._save_tensors(CHECKPOINT, state.to_tensors(), metadata)
+        # One entry: safetensors writes several in any order, and equal runs have equal bytes.
+        about = json.dumps({"identity": identity, "next_round": state.next_round})
+        self._save_tensors(CHECKPOINT, state.to_tensors(), {"run": about})
 
     def load_checkpoint(self, identity: str | None = None) -> State | None:
         """Return the saved state, or None if the run was stopped before its first checkpoint.
@@ -95,19 +96,18 @@ class RunFolder:
             return None
         try:
             with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                next_round = int(metadata["next_round"])
+                about = _about(file.metadata())
                 tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-        except (SafetensorError, KeyError, ValueError, OSError) as error:
+        except (SafetensorError, ValueError, OSError) as error:
             raise RunError(
                 f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
             ) from error
-        if identity is not None and metadata.get("identity") != identity:
+        if identity is not None and about["identity"] != identity:
             raise RunError(
                 f"the checkpoint {path} belongs to another run. Restore the right one, or compute this run "
                 f"again with: fedwave resume {self.path} --from-start"
             )
-        return State.from_tensors(next_round, tensors)
+        return State.from_tensors(about["next_round"], tensors)
 
     def forget_from(self, next_round: int) -> None:
         """Cut off the rows of rounds that the checkpoint does not contain."""
@@ -161,6 +161,17 @@ class RunFolder:
         temporary = self.path / f".{name}.partial"
         temporary.write_text(text, encoding="utf-8", newline="")
         temporary.replace(self.path / name)
+
+
+def _about(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return what a checkpoint says of itself: the run that it belongs to, and the round that comes next."""
+    try:
+        about = json.loads((metadata or {})["run"])
+        if isinstance(about["identity"], str) and type(about["next_round"]) is int:
+            return dict(about)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        pass
+    raise ValueError("it does not say which run and round it is of")
 
 
 def _cannot_write(path: Path, error: OSError) -> str:
