@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fedwave.cli.app import main
+from fedwave.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
@@ -126,7 +126,7 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         [
             sys.executable,
             "-m",
-            "fedwave.cli.app",
+            "fedwave",
             "run",
             "digits/nufm",
             *SMALL,

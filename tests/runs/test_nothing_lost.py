@@ -1,4 +1,4 @@
-"""Nothing is overwritten or mixed up in silence: what is refused, in which words, and that no file changes."""
+"""Nothing is overwritten or mixed up in silence: what is refused, in which words; and no file changes."""
 
 from __future__ import annotations
 
@@ -61,13 +61,22 @@ def cut(tmp_path: Path) -> Path:
     return run_experiment(tiny(), tmp_path / "cut", observers=[AskToStopAfter(2)]).path
 
 
-# 1, 2: where a run may start ---------------------------------------------------------------------------------
+# 1, 2: where a run may start ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "name",
-    ["rounds.csv", "devices.csv", "heldout.csv", "summary.json", "environment.json", "model.safetensors"]
-    + ["checkpoint.safetensors", "notes.txt", ".hidden"],
+    [
+        "rounds.csv",
+        "devices.csv",
+        "heldout.csv",
+        "summary.json",
+        "environment.json",
+        "model.safetensors",
+        "checkpoint.safetensors",
+        "notes.txt",
+        ".hidden",
+    ],
 )
 def test_a_run_does_not_start_in_a_folder_that_holds_anything(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine").mkdir()
@@ -91,7 +100,7 @@ def test_a_new_run_never_goes_on_from_an_old_checkpoint(cut: Path) -> None:
     assert files_of(cut) == before
 
 
-# 3: one writer ------------------------------------------------------------------------------------------------
+# 3: one writer --------------------------------------------------------------------------------------------
 
 
 def test_two_writers_are_one_too_many(cut: Path) -> None:
@@ -131,7 +140,7 @@ def test_a_disk_without_locks_is_said(
     assert "cannot be locked (No locks available): make sure that no other process writes" in caplog.text
 
 
-# 4: what may change -------------------------------------------------------------------------------------------
+# 4: what may change ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -190,7 +199,9 @@ def test_more_rounds_are_as_if_they_had_been_asked_for_at_once(cut: Path, tmp_pa
 def test_fewer_rounds_than_were_done_are_refused(cut: Path) -> None:
     edit(cut / "config.toml", "num_rounds = 4", "num_rounds = 1")
     before = files_of(cut)
-    with pytest.raises(RunError, match="stands before round 2, but the run has 1 rounds. num_rounds may only"):
+    with pytest.raises(
+        RunError, match="stands before round 2, but the run has 1 rounds. num_rounds may only"
+    ):
         resume_run(cut)
     assert files_of(cut) == before
 
@@ -199,7 +210,8 @@ def test_a_changed_fleet_file_is_refused(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.csv"
     fleet.write_text("max_power_w\n" + "0.2\n" * 6)
     settings = tiny(
-        cell={"preset": "paper", "num_blocks": 2, "fleet": {"path": str(fleet)}}, selection={"num_selected": 2}
+        cell={"preset": "paper", "num_blocks": 2, "fleet": {"path": str(fleet)}},
+        selection={"num_selected": 2},
     )
     path = run_experiment(settings, tmp_path / "run", observers=[AskToStopAfter(1)]).path
     fleet.write_text("max_power_w\n" + "0.3\n" * 6)
@@ -248,7 +260,7 @@ def test_a_damaged_environment_file_is_one_line(cut: Path, content: str, said: s
     assert files_of(cut) == before
 
 
-# 5: tables ----------------------------------------------------------------------------------------------------
+# 5: tables ------------------------------------------------------------------------------------------------
 
 
 def drop_last_line(text: str) -> str:
@@ -292,7 +304,7 @@ def test_a_table_that_lacks_rows_is_refused_and_can_be_computed_again(
     assert contents(resume_run(cut, from_start=True).path) == contents(whole)
 
 
-# 6: comparisons -----------------------------------------------------------------------------------------------
+# 6: comparisons -------------------------------------------------------------------------------------------
 
 
 def test_one_run_given_twice_is_refused(tmp_path: Path) -> None:
@@ -319,7 +331,7 @@ def test_runs_of_one_name_and_other_settings_are_told_apart(tmp_path: Path) -> N
     ]
 
 
-# 7: arrays from Python ----------------------------------------------------------------------------------------
+# 7: arrays from Python ------------------------------------------------------------------------------------
 
 
 def test_a_run_on_arrays_does_not_pretend_to_have_used_a_dataset(tmp_path: Path) -> None:
@@ -342,7 +354,7 @@ def test_a_run_on_arrays_does_not_pretend_to_have_used_a_dataset(tmp_path: Path)
     assert resume_run(result.path, dataset=data).stopped is None
 
 
-# Checkpoints that are not of this run -------------------------------------------------------------------------
+# Checkpoints that are not of this run ---------------------------------------------------------------------
 
 
 def change_tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
@@ -419,7 +431,7 @@ def test_a_checkpoint_that_is_gone_means_from_the_start(whole: Path, tmp_path: P
     assert contents(resume_run(tmp_path / "cut").path) == contents(whole)
 
 
-# 10: warnings -------------------------------------------------------------------------------------------------
+# 10: warnings ---------------------------------------------------------------------------------------------
 
 
 def test_warnings_of_units_reach_python_and_the_summary(

@@ -139,5 +139,3 @@ def test_a_run_ended_before_its_first_evaluation_has_a_summary_without_one(tmp_p
     result = run_experiment(settings, tmp_path / "run", observers=[AskToStopAfter(2)])
     assert set(result.summary["final"]) == {"train_loss"}
     assert result.summary["best_heldout_accuracy"] is None
-
-

@@ -1,8 +1,6 @@
-"""The ``fedwave`` command: wires the commands together and turns errors into one line."""
+"""The ``fedwave`` command: wires the commands together."""
 
 from __future__ import annotations
-
-import sys
 
 import typer
 
@@ -11,7 +9,6 @@ from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
-from fedwave.cli.guard import run_guarded
 from fedwave.cli.presets import presets
 from fedwave.cli.run import resume, run
 
@@ -47,12 +44,3 @@ def _root(
 
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
-
-
-def main() -> None:
-    """Run the command line; see ``fedwave.cli.guard`` for its exit codes."""
-    sys.exit(run_guarded(lambda: app(standalone_mode=False)))
-
-
-if __name__ == "__main__":
-    main()

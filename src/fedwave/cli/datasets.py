@@ -34,7 +34,7 @@ def list_datasets(
     for name, entry in DATASETS.items():
         where = _where(name, entry, data_dir)
         table.add_row(name, entry.num_samples, entry.num_classes, entry.sample, where, entry.licence)
-    console = Console()
+    console = Console(markup=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)  # a pipe has no width; keep each dataset on one or two lines
     console.print(table)
@@ -54,7 +54,7 @@ def download(
         raise ConfigError(f"Nothing to download for {name}: {DATASETS[name].origin}. Use it as it is.")
     if data_dir is None and context.parent is not None:
         data_dir = context.parent.params.get("data_dir")
-    console = Console()
+    console = Console(markup=False)
     if name in DOWNLOADS:
         console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()

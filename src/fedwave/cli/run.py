@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,15 +99,19 @@ def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bo
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(_how_to_go_on(folder)) from None
     except OSError as error:
-        raise OSError(error.errno, f"{error.strerror}. {_how_to_go_on(folder)}", error.filename) from error
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"{reason}. {_how_to_go_on(folder)}", error.filename) from error
+    except MemoryError:
+        raise MemoryError(_how_to_go_on(folder)) from None
     except DivergenceError as error:
         raise DivergenceError(f"{error} Folder: {folder}") from error
     _report(result)
 
 
 def _how_to_go_on(folder: Path) -> str:
-    if not (folder / "config.toml").exists():
-        return "Nothing was written."
+    with suppress(OSError):  # such as a name that is too long
+        if not (folder / "config.toml").exists():
+            return "No run was begun."
     return f"The last checkpoint is whole. Go on with: fedwave resume {folder}"
 
 

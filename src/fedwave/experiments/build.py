@@ -24,7 +24,7 @@ from fedwave.data import (
     split_of_dataset,
     standardise_warnings,
 )
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, require_type
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
@@ -60,6 +60,7 @@ def build_simulation(
     split: OwnSplit | None = None,
 ) -> Simulation:
     """Return the simulation of an experiment; ``dataset`` and ``split`` replace those that it names."""
+    require_type(experiment, Experiment, name="experiment", fix="Make one with load_experiment.")
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     algorithm, selection = experiment.algorithm, experiment.selection
     train, heldout = build_pools(experiment, data, split)
@@ -328,8 +329,10 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        if device.type == "meta":
+            raise RuntimeError("a meta device holds no values")
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f'execution.device: torch cannot use "{name}" ({reason}). Use "auto", "cpu" or "cuda".'
         ) from error

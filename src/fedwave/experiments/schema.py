@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -16,12 +15,15 @@ from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
 from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
 from fedwave.settings.options import options_of, require_known
+from fedwave.settings.section import file_name
 
 PASSED = "passed-from-python"  # the dataset of a run that was given arrays instead of a name
 GIVEN = "given"  # the partition that the data or the user brings along
 
+MAX_ROUNDS = 10**9  # nobody waits for more
+
 Options = dict[str, Any]  # by name; types are those of the part's signature
-AbsolutePath = Annotated[str, AfterValidator(lambda path: str(Path(path).absolute()))]  # found from anywhere
+AbsolutePath = Annotated[str, AfterValidator(lambda path: str(file_name(path).absolute()))]  # found anywhere
 
 
 class DataSection(Section):
@@ -226,7 +228,7 @@ class Experiment(Section):
 
     name: str = Field("experiment", description="What tables and plots call the run.")
     seed: NonNegativeInt = Field(0, description="The one seed.")
-    num_rounds: PositiveInt = Field(50, description="K, rounds of training.")
+    num_rounds: PositiveInt = Field(50, le=MAX_ROUNDS, description="K, rounds of training.")
     data: DataSection = DataSection()
     partition: PartitionSection = PartitionSection()
     model: ModelSection = ModelSection()

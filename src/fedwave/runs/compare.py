@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student_t
 
-from fedwave.errors import RunError
+from fedwave.errors import RunError, require_type
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.tasks import TASKS, Metric
@@ -112,6 +112,7 @@ def short_number(value: float, count: int = 4) -> str:
 
 def read_run(path: Path | str) -> FinishedRun:
     """Return the run in a folder."""
+    require_type(path, (str, Path), name="the run folder", fix="Give its path.")
     folder = RunFolder.open(Path(path))
     return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
 
@@ -122,6 +123,7 @@ def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
     Runs of one name but different settings are told apart by what differs: "NUFM (meta_lr=0.1)". One run
     given twice is refused: it would count as two seeds.
     """
+    _require_runs(runs)
     _require_distinct(runs)
     settings = [_settings_of(run) for run in runs]
     groups: dict[str, list[FinishedRun]] = {}
@@ -136,6 +138,14 @@ def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
         )
         groups.setdefault(_label(run.experiment.name, differing, own), []).append(run)
     return groups
+
+
+def _require_runs(runs: Sequence[FinishedRun]) -> None:
+    require_type(runs, Iterable, name="runs", fix="Give a list: [read_run(folder), ...].")
+    if not runs:
+        raise RunError("no runs to compare. Give at least one.")
+    for run in runs:
+        require_type(run, FinishedRun, name="a run", fix="Read it with read_run(folder).")
 
 
 def _require_distinct(runs: Sequence[FinishedRun]) -> None:
@@ -192,6 +202,7 @@ def common_target(runs: Sequence[FinishedRun]) -> float:
 
 def common_metric(runs: Sequence[FinishedRun]) -> Metric:
     """Return the metric of the runs, which must be one and the same."""
+    _require_runs(runs)
     names = sorted({run.metric.name for run in runs})
     if not names:
         raise RunError("there are no runs to compare, got an empty list. Give one run at least.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,10 @@ class RunFolder:
 
     @classmethod
     def prepare(cls, path: Path) -> RunFolder:
-        """Return a new and empty folder; refuse one that holds anything: nobody's files are written over."""
+        """Return a new and empty folder; refuse one that holds anything: nobody's files are written over.
+
+        What a run leaves that was killed while it began does not count.
+        """
         try:
             path.mkdir(parents=True, exist_ok=True)
             if (path / CONFIG).exists():
@@ -45,7 +49,7 @@ class RunFolder:
                     f"{path} already holds a run. Resume it with: fedwave resume {path}, or choose another "
                     "--out."
                 )
-            held = next((entry for entry in path.iterdir() if entry.name != LOCK), None)
+            held = None if _is_cut_off_start(path) else next(path.iterdir())
         except OSError as error:
             raise RunError(_cannot_write(path, error)) from error
         if held is not None:
@@ -59,7 +63,7 @@ class RunFolder:
         """Write what the run is started with. The settings come last: with them, the folder is a run's."""
         try:
             self.write_json(ENVIRONMENT, environment)
-            self._replace(CONFIG, config_toml)
+            self._replace(CONFIG, config_toml.encode())
         except OSError as error:
             raise RunError(_cannot_write(self.path, error)) from error
 
@@ -122,7 +126,7 @@ class RunFolder:
                 lines = file.readlines()
             kept = [line for line in lines[1:] if line.endswith("\n") and round_of(line) < next_round]
             if len(kept) + 1 < len(lines):
-                self._replace(name, "".join([lines[0], *kept]))
+                self._replace(name, "".join([lines[0], *kept]).encode())
 
     def save_model(self, state_dict: Parameters) -> None:
         """Write the trained model in the layout of its plain torch module."""
@@ -130,7 +134,7 @@ class RunFolder:
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a JSON file in one step."""
-        self._replace(name, json.dumps(content, indent=2) + "\n")
+        self._replace(name, (json.dumps(content, indent=2) + "\n").encode())
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file of the run."""
@@ -149,18 +153,46 @@ class RunFolder:
         return read_table(self.path / name)
 
     def _save_tensors(self, name: str, tensors: Parameters, metadata: dict[str, str]) -> None:
-        temporary = self.path / f".{name}.partial"
         content = save({key: value.cpu().contiguous() for key, value in tensors.items()}, metadata)
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # a power cut must not leave an empty file under the final name
-        temporary.replace(self.path / name)
+        self._replace(name, content)
 
-    def _replace(self, name: str, text: str) -> None:
+    def _replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step: at any moment, and after a power cut, the old or the new one is whole."""
         temporary = self.path / f".{name}.partial"
-        temporary.write_text(text, encoding="utf-8", newline="")
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # a power cut must not leave an empty file under the final name
+        except OSError:
+            with suppress(OSError):  # on a full disk, give back what was taken
+                temporary.unlink()
+            raise
         temporary.replace(self.path / name)
+        _sync_folder(self.path)  # nor the old name's entry after what follows it
+
+
+def _sync_folder(path: Path) -> None:
+    with suppress(OSError):  # Windows and some network disks have no such thing
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _is_cut_off_start(path: Path) -> bool:
+    """Return whether a folder holds no more than a run that was killed before its settings were written."""
+    own = {LOCK, f".{ENVIRONMENT}.partial", ENVIRONMENT, f".{CONFIG}.partial"}
+    if not {entry.name for entry in path.iterdir()} <= own:
+        return False
+    try:
+        environment = json.loads((path / ENVIRONMENT).read_bytes())
+    except FileNotFoundError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(environment, dict) and {"identity", "settings"} <= set(environment)
 
 
 def _about(metadata: Mapping[str, str] | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedwave.data import Dataset, OwnSplit
+from fedwave.errors import require_type, shown
 from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
 from fedwave.experiments.load import experiment_to_toml, load_experiment
 from fedwave.experiments.schema import GIVEN, PASSED, DataSection, Experiment
@@ -69,6 +70,14 @@ def run_experiment(
     changes the simulation before it runs: a planner, a world or an engine of your own; give it to
     ``resume_run`` too.
     """
+    _require_arguments(out, dataset, split)
+    require_type(
+        experiment,
+        Experiment,
+        name="experiment",
+        fix='Make one with load_experiment("preset or file") or experiment_from({...}).',
+    )
+    watching = _require_observers(observers)
     if dataset is not None:  # the folder must not name data that the run has not seen
         section = DataSection(dataset=PASSED, standardise=experiment.data.standardise)
         experiment = experiment.model_copy(update={"data": section})
@@ -81,7 +90,7 @@ def run_experiment(
     with locked(folder.path):
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
         folder.begin(config_toml=experiment_to_toml(experiment), environment=start)
-        return _go_on(simulation, experiment, folder, data, state, start["identity"], observers)
+        return _go_on(simulation, experiment, folder, data, state, start["identity"], watching)
 
 
 def resume_run(
@@ -98,6 +107,8 @@ def resume_run(
 
     ``from_start`` computes all of its rounds again: where a table was lost, that rebuilds it to the bit.
     """
+    _require_arguments(path, dataset, split)
+    watching = _require_observers(observers)
     folder = RunFolder.open(Path(path))
     with locked(folder.path):
         experiment = load_experiment(folder.path / CONFIG)
@@ -115,7 +126,7 @@ def resume_run(
             require_whole_tables(folder.path, saved.next_round, simulation)
             state = saved.to(simulation.train.torch_device)
         notes = differences_of_place(recorded, str(simulation.train.torch_device))
-        return _go_on(simulation, experiment, folder, data, state, name, observers, notes)
+        return _go_on(simulation, experiment, folder, data, state, name, watching, notes)
 
 
 def _go_on(
@@ -156,6 +167,30 @@ def _go_on(
     folder.write_json(SUMMARY, summary)
     is_finished = state.next_round == experiment.num_rounds
     return RunResult(folder.path, summary, None if is_finished else stopped)
+
+
+def _require_arguments(folder: object, dataset: object, split: object) -> None:
+    require_type(folder, (str, Path), name="the run folder", fix="Give its path.")
+    if dataset is not None:
+        require_type(
+            dataset, Dataset, name="dataset", fix="Make one with dataset_from_arrays(inputs, labels)."
+        )
+    if split is not None:
+        require_type(split, OwnSplit, name="split", fix="Make one with own_split(device_of_sample).")
+
+
+def _require_observers(observers: Iterable[Observer]) -> list[Observer]:
+    """Return the observers as a list, or raise before the run begins if one of them cannot watch it."""
+    require_type(observers, Iterable, name="observers", fix="Give a list of observers: [observer].")
+    found = list(observers)
+    for observer in found:
+        for method in ("started", "round_done"):
+            if not callable(getattr(observer, method, None)):
+                raise TypeError(
+                    f"an observer must have the methods started and round_done, got {shown(observer)} "
+                    f"without {method}. Add it; it may do nothing."
+                )
+    return found
 
 
 def _as_it_is(simulation: Simulation) -> Simulation:

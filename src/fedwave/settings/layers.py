@@ -35,9 +35,11 @@ def toml_from_text(text: str, *, name: str) -> Settings:
     """Return the content of a TOML text; ``name`` is what a message calls it."""
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(f"{name} is not valid TOML: {reason}. Correct that line.") from error
+        raise ConfigError(
+            f"{name} is not valid TOML: {reason.partition(';')[0]}. Correct that line."
+        ) from error
 
 
 def anchor_paths(table: Settings, base_dir: Path) -> Settings:

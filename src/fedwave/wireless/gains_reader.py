@@ -107,7 +107,7 @@ def _load_csv(path: Path) -> FloatArray:
         raise ProblemError(
             f"Cannot read the gains file {path}: {error.strerror or error}. Check the path."
         ) from error
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, csv.Error) as error:
         raise ProblemError(f"The gains file {path} is not a text file. Save arrays as .npy.") from error
     return values[:, 0] if values.shape[1] == 1 else values
 
