@@ -224,7 +224,6 @@ def test_an_option_of_another_server_step_is_refused_before_anything_is_computed
         build_server_step(mean)
 
 
-@pytest.mark.xfail(reason="settings/layers.py lays options of a new choice over those of the old one")
 @pytest.mark.parametrize(
     ("below", "overrides", "place", "expected"),
     [

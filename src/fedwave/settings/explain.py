@@ -63,7 +63,10 @@ def _line(
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
     rule = problem["msg"].removeprefix("Input should be ")
     rule = rule[0].lower() + rule[1:]
-    hint = _hint(keys[-1] if keys else "", got) or f" Change it in the file or with -s {name}=..."
+    hint = (
+        _hint(keys[-1].partition("[")[0] if keys else "", got)
+        or f" Change it in the file or with -s {name}=..."
+    )
     return f"{name} must be {rule}, got {_shown(got)}.{hint}"
 
 

@@ -46,7 +46,7 @@ def anchor_paths(table: Settings, base_dir: Path) -> Settings:
     for key, value in table.items():
         if isinstance(value, dict):
             anchored[key] = anchor_paths(value, base_dir)
-        elif (key == "path" or key.endswith("_path")) and isinstance(value, str):
+        elif (key == "path" or key.endswith("_path")) and isinstance(value, str | Path):
             anchored[key] = str(base_dir / value)
         else:
             anchored[key] = value
@@ -55,7 +55,8 @@ def anchor_paths(table: Settings, base_dir: Path) -> Settings:
 
 def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = None) -> Settings:
     """Return ``base`` with the later layer ``change`` on top, table by table."""
-    merged = copy.deepcopy(base)
+    gone = _meaningless_options(base, change, schema)
+    merged = copy.deepcopy({key: value for key, value in base.items() if key not in gone})
     for key, value in change.items():
         for spellings in getattr(schema, "alternatives", ()):
             if key in spellings:
@@ -70,8 +71,6 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
             merged[key] = copy.deepcopy(value) if is_another_kind else merge(old, value, section)
         else:
             merged[key] = copy.deepcopy(value)
-    for option in _meaningless_options(base, change, schema) - set(change):
-        merged.pop(option, None)
     return merged
 
 
@@ -80,7 +79,9 @@ def _meaningless_options(base: Settings, change: Settings, schema: type[BaseMode
     if schema is None or not issubclass(schema, Section):
         return set()
     options = {
-        table for key, table in schema.option_tables.items() if key in change and change[key] != base.get(key)
+        table
+        for key, table in schema.option_tables.items()
+        if key in change and change[key] != base.get(key, schema.model_fields[key].default)
     }
     if schema.choice in change:
         options |= schema.foreign_options(change[schema.choice])
