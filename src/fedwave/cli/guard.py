@@ -129,7 +129,8 @@ def _explain_usage(error: BaseException) -> tuple[str, int | None]:
         return "Interrupted.", STOPPED
     if isinstance(error, typer.TyperException):
         message = getattr(error, "format_message", error.__str__)()
-        return f"error: {message} See --help.", WRONG_INPUT
+        # Without a message, the help itself was shown.
+        return f"error: {message} See --help." if message else "", WRONG_INPUT
     return "", None
 
 

@@ -34,6 +34,7 @@ from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
 from fedwave.learning.tasks import TASKS
+from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
@@ -64,6 +65,11 @@ def build_simulation(
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     algorithm, selection = experiment.algorithm, experiment.selection
     train, heldout = build_pools(experiment, data, split)
+    require_memory(
+        8 * len(train) * algorithm.num_local_steps,  # a gradient norm for each, in memory and in devices.csv
+        what=f"{algorithm.num_local_steps:,} local steps of {len(train):,} devices",
+        fix="Use fewer algorithm.num_local_steps.",
+    )
     task = build_task(experiment, data)
     options = {"channels": experiment.model.channels, "hidden": experiment.model.hidden}
     model = build_model(

@@ -26,6 +26,13 @@ Options = dict[str, Any]  # by name; types are those of the part's signature
 AbsolutePath = Annotated[str, AfterValidator(lambda path: str(file_name(path).absolute()))]  # found anywhere
 
 
+def _one_line(text: str) -> str:
+    """Return a name, or refuse one that would spoil a table or a terminal."""
+    if not text.isprintable():
+        raise ValueError(f"it must be one line of printable text, got {text!r}. Leave out the rest")
+    return text
+
+
 class DataSection(Section):
     """Which samples there are."""
 
@@ -226,9 +233,9 @@ class ExecutionSection(Section):
 class Experiment(Section):
     """Everything that defines a run."""
 
-    name: str = Field("experiment", description="What tables and plots call the run.")
+    name: Annotated[str, AfterValidator(_one_line)] = Field("experiment", description="What tables and plots call the run.")
     seed: NonNegativeInt = Field(0, description="The one seed.")
-    num_rounds: PositiveInt = Field(50, le=MAX_ROUNDS, description="K, rounds of training.")
+    num_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = Field(50, description="K, rounds of training.")
     data: DataSection = DataSection()
     partition: PartitionSection = PartitionSection()
     model: ModelSection = ModelSection()

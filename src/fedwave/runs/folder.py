@@ -70,7 +70,12 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """Return the folder of an existing run."""
-        if not (path / CONFIG).is_file():
+        try:
+            is_run = (path / CONFIG).is_file()
+        except (OSError, ValueError) as error:  # such as a name that is too long
+            reason = getattr(error, "strerror", None) or error
+            raise RunError(f"cannot open the run folder {path}: {reason}. Give another.") from error
+        if not is_run:
             raise RunError(f"{path} is not a run folder: it has no {CONFIG}. Give the folder of a run.")
         return cls(path)
 
