@@ -122,7 +122,9 @@ def test_a_folder_that_holds_something_is_left_alone(fedwave: Fedwave) -> None:
 
 def test_a_run_folder_is_not_run_into_again(fedwave: Fedwave) -> None:
     assert fedwave("run", "digits/nufm", *SMALL, "-o", "run").code == 0
-    fedwave.refuses(["run", "digits/nufm", *SMALL, "-o", "run"], "already holds a run. Resume it with: fedwave")
+    fedwave.refuses(
+        ["run", "digits/nufm", *SMALL, "-o", "run"], "already holds a run. Resume it with: fedwave"
+    )
     fedwave.refuses(["compare", "run", "run"], "are the same run (seed 0): it would count as two seeds")
     fedwave.refuses(["compare", "run", "run/"], "Give each run once")
 
@@ -137,7 +139,11 @@ def test_a_run_folder_is_not_run_into_again(fedwave: Fedwave) -> None:
         ("environment.json", b"", "cannot read run/environment.json"),
         ("checkpoint.safetensors", b"", "cannot be read"),
         ("checkpoint.safetensors", b"\xff" * 100, "cannot be read"),
-        ("checkpoint.safetensors", b"\x08\0\0\0\0\0\0\0{}      ", "does not say which run and round it is of"),
+        (
+            "checkpoint.safetensors",
+            b"\x08\0\0\0\0\0\0\0{}      ",
+            "does not say which run and round it is of",
+        ),
         ("rounds.csv", b"", "is not as the run wrote it"),
         ("rounds.csv", b"\xff\xfe\0", "rounds.csv"),
         ("devices.csv", b"round;device\n", "is not as the run wrote it"),

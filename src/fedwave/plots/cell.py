@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.errors import ConfigError, import_extra
-from fedwave.plots.style import FULL, plain, require_picture_name
+from fedwave.errors import import_extra
+from fedwave.plots.style import plain, require_picture_name, save_figure
 from fedwave.units import BoolArray, FloatArray, linear_to_db
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.link_budget import LinkBudget
@@ -29,15 +29,7 @@ def plot_cell(cell: Cell, budget: LinkBudget, path: Path, *, title: str) -> None
         _map(figure, axes[0], cell, budget)
     _snr_histogram(axes[-2], budget)
     _delay_histogram(axes[-1], budget, unit="" if cell.config.normalised else " [s]")
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        if getattr(error, "errno", None) in FULL:
-            raise
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(
-            f"Cannot write the picture {path}: {reason}. Use a folder that exists and .png, .pdf or .svg."
-        ) from error
+    save_figure(figure, path)
 
 
 def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:

@@ -143,7 +143,7 @@ def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
 def _require_runs(runs: Sequence[FinishedRun]) -> None:
     require_type(runs, Iterable, name="runs", fix="Give a list: [read_run(folder), ...].")
     if not runs:
-        raise RunError("no runs to compare. Give at least one.")
+        raise RunError("there are no runs to compare, got an empty list. Give one run at least.")
     for run in runs:
         require_type(run, FinishedRun, name="a run", fix="Read it with read_run(folder).")
 

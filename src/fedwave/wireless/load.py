@@ -9,7 +9,7 @@ from typing import Any
 
 from fedwave.errors import ConfigError, did_you_mean, require_type
 from fedwave.settings import anchor_paths, merge, read_toml, validate
-from fedwave.settings.layers import Settings, toml_from_text
+from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.config import CellConfig
 
