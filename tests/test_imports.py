@@ -12,13 +12,15 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fedwave"
 
-GROUND = {"errors", "rng", "units"}
+GROUND = {"errors", "rng", "units", "memory"}
 DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocation"}
 # What each part may import besides itself and the package's own name and version.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "rng": set(),
     "units": set(),
+    "memory": {"errors"},
+    "console": set(),
     "settings": GROUND,
     "learning": GROUND | {"settings"},
     "wireless": GROUND | {"settings"},
@@ -28,9 +30,10 @@ ALLOWED: dict[str, set[str]] = {
     "server": GROUND | {"wireless", "selection", "allocation"},
     "simulation": GROUND | {"learning", "wireless", "data", "selection", "allocation", "server"},
     "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
-    "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments"},
+    "runs": GROUND | DISCIPLINES | {"console", "server", "simulation", "experiments"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
-    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots"},
+    "cli": GROUND | DISCIPLINES | {"console", "server", "experiments", "runs", "plots"},
+    "__main__": {"cli"},
 }
 
 

@@ -180,7 +180,7 @@ def test_a_cell_that_cannot_work_is_refused(overrides, message):
 
 
 def test_a_cell_needs_devices_and_a_complete_fleet():
-    with pytest.raises(ProblemError, match="num_devices must be >= 1, got 0"):
+    with pytest.raises(ProblemError, match="num_devices must be a whole number >= 1, got 0"):
         Cell.build(load_cell_config("paper"), num_devices=0, seed=0)
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]

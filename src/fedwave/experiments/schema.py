@@ -233,7 +233,9 @@ class ExecutionSection(Section):
 class Experiment(Section):
     """Everything that defines a run."""
 
-    name: Annotated[str, AfterValidator(_one_line)] = Field("experiment", description="What tables and plots call the run.")
+    name: Annotated[str, AfterValidator(_one_line)] = Field(
+        "experiment", description="What tables and plots call the run."
+    )
     seed: NonNegativeInt = Field(0, description="The one seed.")
     num_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = Field(50, description="K, rounds of training.")
     data: DataSection = DataSection()
