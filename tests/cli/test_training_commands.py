@@ -120,7 +120,10 @@ def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_pat
     assert "judged by different metrics, accuracy and mean_absolute_error" in mixed.stderr
 
 
-def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwave, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
+    fedwave: Fedwave, tmp_path: Path, number: signal.Signals
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(
         [
@@ -140,12 +143,16 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "cut" / "rounds.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    for _ in range(10):  # impatient
+        process.send_signal(number)
+        time.sleep(0.005)
     _, errors = process.communicate(timeout=60)
+    assert errors.count("\n") == 1
     assert process.returncode == 3
     assert "Go on with: fedwave resume cut" in errors
     assert "Traceback" not in errors

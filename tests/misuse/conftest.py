@@ -55,11 +55,14 @@ class Fedwave:
         assert self.files() == before
 
     def files(self) -> dict[str, bytes]:
-        """Every file below the folder, but for locks and what Python compiles."""
+        """Every file below the folder, but for locks and what Python and matplotlib keep for themselves."""
         return {
             str(path.relative_to(self.folder)): path.read_bytes()
             for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and path.name != ".lock" and path.suffix != ".pyc"
+            if path.is_file()
+            and path.name != ".lock"
+            and path.suffix != ".pyc"
+            and "no-cache" not in path.parts
         }
 
 

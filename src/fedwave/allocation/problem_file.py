@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -10,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.errors import ConfigError, ProblemError, did_you_mean, shown
+from fedwave.errors import ProblemError, did_you_mean, shown
 from fedwave.memory import require_memory
-from fedwave.toml_text import toml_from_text
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
 
@@ -66,9 +66,10 @@ def parse_problem(
     """Return the problem in a TOML text; a relative ``csv`` in it starts from ``folder``."""
     file = f"The problem file {name}".rstrip()
     try:
-        document = toml_from_text(text, name=file)
-    except ConfigError as error:
-        raise ProblemError(str(error)) from error
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ProblemError(f"{file} is not valid TOML: {reason.partition(';')[0]}.") from error
     if any(key in document for key in _CELL_KEYS):
         raise radio_cell_error(name or "FILE.toml")
     values = _flatten(document, file)

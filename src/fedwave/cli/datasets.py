@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fedwave.data.catalogue import DATASETS, Entry
 from fedwave.data.download import DOWNLOADS, download_dataset
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, did_you_mean
 
 datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
 
@@ -50,13 +50,14 @@ def download(
     force: bool = typer.Option(False, "--force", help="Fetch it again even if it is there."),
 ) -> None:
     """Download a dataset from its publisher and verify its checksums."""
-    if name in DATASETS and name not in DOWNLOADS:
+    if name not in DOWNLOADS and name not in DATASETS:  # before a bar is shown
+        raise ConfigError(f'There is no download for "{name}". {did_you_mean(name, DOWNLOADS)}')
+    if name not in DOWNLOADS:
         raise ConfigError(f"Nothing to download for {name}: {DATASETS[name].origin}. Use it as it is.")
     if data_dir is None and context.parent is not None:
         data_dir = context.parent.params.get("data_dir")
     console = Console(markup=False)
-    if name in DOWNLOADS:
-        console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
+    console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bars:
         folder = download_dataset(

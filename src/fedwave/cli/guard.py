@@ -76,6 +76,9 @@ def _answer(error: BaseException, *, was_interrupted: bool) -> int | None:
     if code is None and was_interrupted:
         # A library may turn the request to end into an error of its own.
         line, code = "Interrupted.", STOPPED
+    if was_interrupted:  # the rest is short; further signals must not turn the exit code into another
+        for known in _signals():
+            signal.signal(known, signal.SIG_IGN)
     if code is not None:
         _say(line)
         _let_go_of_output()
@@ -164,6 +167,16 @@ def _end_like_ctrl_c() -> list[float]:
         times.append(now)
         raise Interrupted
 
+    def ask_again(lost: sys.UnraisableHookArgs) -> None:
+        """Repeat a request that came while Python tidied up, where no error can be raised."""
+        if not isinstance(lost.exc_value, Interrupted):
+            sys.__unraisablehook__(lost)
+        elif hasattr(signal, "SIGALRM"):
+            times.clear()
+            signal.signal(signal.SIGALRM, interrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+    sys.unraisablehook = ask_again
     for known in _signals():
         if signal.getsignal(known) is not signal.SIG_IGN:  # e.g. started with nohup
             signal.signal(known, interrupt)

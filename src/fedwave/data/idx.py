@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedwave.data.locate import damaged
 from fedwave.errors import DataError
-from fedwave.memory import require_memory
+from fedwave.memory import memory_limit
 
 # Two zero bytes, 8 for "unsigned byte", then the number of dimensions: 2049 are labels, 2051 images.
 MAGIC_OF_BYTES = 0x0800
@@ -43,11 +43,12 @@ def _read(
         expected = MAGIC_OF_BYTES + num_dimensions
         raise damaged(path, f"its magic number must be {expected}, got {magic}", dataset=dataset)
     expected_bytes = math.prod(shape)
-    require_memory(
-        2 * expected_bytes,
-        what=f"{path}, whose header promises {expected_bytes:,} bytes,",
-        fix=f"The file is damaged; run: fedwave datasets download --force {dataset}",
-    )
+    if 2 * expected_bytes > memory_limit():
+        raise damaged(
+            path,
+            f"its header promises {expected_bytes} bytes of data, more than fits memory",
+            dataset=dataset,
+        )
     # One byte more than promised tells a longer file, and a compressed one cannot fill the memory.
     content = stream.read(expected_bytes + 1)
     if len(content) != expected_bytes:

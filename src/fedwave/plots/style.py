@@ -12,6 +12,7 @@ from fedwave.errors import RunError, import_extra
 # Okabe and Ito's colour-blind safe palette, most distinct first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
 
+MAX_NAME = 60  # characters of a name in a legend or title
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk
 
@@ -48,7 +49,9 @@ def new_figure(num_columns: int, *, width: float = 3.6, height: float = 3.0, num
 
 def plain(text: str) -> str:
     """Return a user's name for a figure: no formula (a dollar begins one), no line break, not hidden."""
-    return " ".join(text.split()).replace("$", r"\$").removeprefix("_")
+    line = " ".join(text.split())
+    line = line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
+    return line.replace("$", r"\$").removeprefix("_")
 
 
 def save_figure(figure: Any, path: Path) -> Path:
