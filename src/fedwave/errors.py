@@ -10,6 +10,10 @@ from types import ModuleType
 class FedwaveError(Exception):
     """Base of every error that fedwave raises on purpose."""
 
+    def __str__(self) -> str:
+        """Return the message as one line, whatever a file's content or name brings into it."""
+        return " ".join(super().__str__().splitlines())
+
 
 class ConfigError(FedwaveError):
     """A configuration value, key or combination is not valid."""
@@ -35,8 +39,35 @@ class DivergenceError(RunError):
     """Training produced a loss that is not finite."""
 
 
+class TooLargeError(FedwaveError):
+    """Something would need more memory than there is."""
+
+
 class MissingExtraError(FedwaveError):
     """An optional dependency is not installed."""
+
+
+MAX_SHOWN = 80  # characters of a wrong value in a message
+
+
+def shown(value: object) -> str:
+    """Return a wrong value for a message: one line, and not a long one."""
+    try:
+        text = repr(value)
+    except Exception:  # a value of any type may be wrong, also one that cannot be written out
+        return f"a {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+
+
+def require_type(value: object, wanted: type | tuple[type, ...], *, name: str, fix: str) -> None:
+    """Raise a ``TypeError`` that says what was expected; for arguments that the caller of Python gives."""
+    if not isinstance(value, wanted):
+        types = wanted if isinstance(wanted, tuple) else (wanted,)
+        expected = " or ".join(one.__name__ for one in types)
+        raise TypeError(
+            f"{name} must be of type {expected}, got {shown(value)} ({type(value).__name__}). {fix}"
+        )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

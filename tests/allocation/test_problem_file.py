@@ -24,6 +24,7 @@ def test_the_example_is_a_valid_problem():
             "bandwith_hz",
             r'unknown key "bandwith_hz" in \[radio\]. Did you mean "bandwidth_hz"\?',
         ),
+        ("max_power_dbm", "max_power_dmb", r'in \[devices\]. Did you mean "max_power_dbm"\?'),
         ("energy_weight = 2.0", "", r"The problem file has no energy_weight. Add it to \[weights\]"),
         ("max_power_dbm = 23", 'max_power_dbm = "high"', r"must hold numbers in max_power_dbm, got 'high'"),
         ("max_power_dbm = 23", "max_power_dbm = 23\nmax_power_w = 1", r"gives max_power_w twice"),
@@ -78,6 +79,7 @@ def test_one_interference_for_many_blocks():
         "interference_dbm = [-118, -112, -121, -109]", "interference_dbm = -110\nnum_blocks = 6"
     )
     np.testing.assert_allclose(parse_problem(text).interference_w, np.full(6, 1e-14))
+    assert parse_problem(text.replace("num_blocks = 6", "num_blocks = 0")).num_blocks == 0
 
 
 def problem_with_csv(tmp_path, header, rows):
@@ -100,6 +102,13 @@ def test_devices_from_a_csv_beside_the_file(tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("contribution,channel_gain,max_power_w,workload_cycles\n7,1e-10,0.1,1e8\n")
     assert load_problem(path, devices_csv=other).contribution.tolist() == [7.0]
+
+
+def test_comments_and_blank_lines_in_a_csv_are_no_devices(tmp_path):
+    header = "contribution,channel_gain,max_power_w,workload_cycles"
+    rows = ["# measured on the roof", "5,1e-10,0.1,1e8", "", "  # and in the street", "4,1e-11,0.1,1e8"]
+    assert load_problem(problem_with_csv(tmp_path, header, rows)).contribution.tolist() == [5.0, 4.0]
+    assert load_problem(problem_with_csv(tmp_path, header, [])).num_devices == 0
 
 
 def test_gains_per_block_from_a_csv(tmp_path):

@@ -78,7 +78,7 @@ def test_warnings_are_shown():
 
 def test_a_mistake_is_one_line_and_exit_code_two():
     done = subprocess.run(
-        [sys.executable, "-m", "fedwave.cli.app", "cell", "umi-35ghz"],
+        [sys.executable, "-m", "fedwave", "cell", "umi-35ghz"],
         capture_output=True,
         text=True,
         check=False,

@@ -54,7 +54,7 @@ def test_a_dataset_that_is_there_is_not_fetched_again(data_dir):
 
 
 def test_a_failed_download_is_one_line_and_a_non_zero_exit_code(tmp_path):
-    command = [sys.executable, "-m", "fedwave.cli.app", "datasets", "download", "cifar-10"]
+    command = [sys.executable, "-m", "fedwave", "datasets", "download", "cifar-10"]
     environment = {
         "FEDWAVE_DOWNLOAD_URL": "http://127.0.0.1:9",  # the discard port: nobody listens
         "PYTHONPATH": str(Path(locate.__file__).parents[2]),

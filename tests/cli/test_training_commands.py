@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fedwave.cli.app import main
+from fedwave.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
@@ -107,8 +107,9 @@ def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_pat
         "num_rounds=2",
     ]
     words = [word for setting in sines for word in ("-s", setting)]
-    for out in ("a", "b"):
-        assert "held-out mean absolute error" in fedwave("run", *words, "-q", "-o", out).stdout
+    for seed, out in (("0", "a"), ("1", "b")):
+        done = fedwave("run", *words, "--seed", seed, "-q", "-o", out)
+        assert "held-out mean absolute error" in done.stdout
     compared = fedwave("compare", "a", "b", "--target", "100")
     assert "rounds to 100" in compared.stdout
     assert "2 of 2 seeds" in compared.stdout
@@ -119,13 +120,16 @@ def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_pat
     assert "judged by different metrics, accuracy and mean_absolute_error" in mixed.stderr
 
 
-def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwave, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
+    fedwave: Fedwave, tmp_path: Path, number: signal.Signals
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(
         [
             sys.executable,
             "-m",
-            "fedwave.cli.app",
+            "fedwave",
             "run",
             "digits/nufm",
             *SMALL,
@@ -139,13 +143,17 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "cut" / "rounds.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    for _ in range(10):  # impatient
+        process.send_signal(number)
+        time.sleep(0.005)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert errors.count("\n") == 1
+    assert process.returncode == 3
     assert "Go on with: fedwave resume cut" in errors
     assert "Traceback" not in errors
     config = tmp_path / "cut" / "config.toml"
@@ -177,10 +185,6 @@ def test_ctrl_c_leaves_a_resumable_run_and_says_how_to_resume_it(fedwave: Fedwav
         ("run digits/nufm -s scheme=ural", "cell needs a preset or a channel of its own, got neither"),
         ("run digits/ural -s cell.num_blocks=true", "cell.num_blocks must be a valid integer, got True"),
         ("run digits/nufm --out /proc/fedwave", "cannot write to the output folder /proc/fedwave"),
-        (
-            "run digits/nufm -q -s algorithm.meta_lr=1e30 --out bad",
-            "not finite in round 0 on held-out device",
-        ),
         ("resume absent", "absent is not a run folder"),
         ("compare absent", "absent is not a run folder"),
         ("presets absent", "neither a preset nor"),
@@ -193,4 +197,12 @@ def test_bad_input_is_one_clear_line_and_a_failing_exit_code(
     assert done.code == 2
     assert message in done.stderr
     assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_run_that_diverges_ends_with_a_code_of_its_own(fedwave: Fedwave) -> None:
+    done = fedwave("run", "digits/nufm", "-q", "-s", "algorithm.meta_lr=1e30", "--out", "bad")
+    assert done.code == 4
+    assert "not finite in round 0 on held-out device" in done.stderr
+    assert "Folder: bad" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -44,8 +44,8 @@ def killed_after_four(built: Built) -> int:
 
 
 def seeds(built: Built) -> set[int]:
-    """Of everything that draws: data, local batches, selection, losses, the cell and the first model."""
-    parts = (built.local, built.planner.chooser, built.world, built.cell, built.sim)
+    """Of everything that draws: data, local batches and first model, selection, losses, the cell."""
+    parts = (built.local, built.planner.chooser, built.world, built.cell)
     return {built.told("dataset")["seed"], *(part.seed for part in parts)}
 
 
@@ -72,8 +72,8 @@ def turning_points(built: Built) -> list[list[float]]:
     by_hand = contribution(
         np.ones((8, 1)),
         samples,
-        similarity_penalty=built.sim.similarity_penalty,
-        variance_penalty=built.sim.variance_penalty,
+        similarity_penalty=built.sim.local.similarity_penalty,
+        variance_penalty=built.sim.local.variance_penalty,
     )
     return [((1.0 - u) / 2.0).round(12).tolist() for u in (reported, by_hand)]  # u = 1 - 2 point at norm 1
 
@@ -256,9 +256,9 @@ LEARNING_LINES = [
     line("execution.workers", 3, lambda built: built.told("num_workers"), 3),
     line(
         "execution.device",
-        "meta",  # torch's device without memory
-        lambda built: [pool.torch_device.type for pool in (built.sim.train, built.sim.heldout)],
-        ["meta", "meta"],
+        "cpu:0",
+        lambda built: [str(pool.torch_device) for pool in (built.sim.train, built.sim.heldout)],
+        ["cpu:0", "cpu:0"],
     ),
     line(
         "execution.chunk_samples",

@@ -35,9 +35,11 @@ def test_with_16_bits_the_change_is_rounded_to_half_precision() -> None:
     for name, value in local.items():
         start = sent_from[name].numpy()
         change = value.numpy() - start
-        assert np.array_equal(received[name].numpy(), start + change.astype(np.float16).astype(np.float32))
-        # Half precision keeps 11 bits, and steps of 2^-24 near zero; the sum rounds once more.
-        bound = np.maximum(np.abs(change) * 2**-11, 2**-25) + np.abs(value.numpy()) * 2**-23
+        scale = np.abs(change).max()
+        halves = (change / scale).astype(np.float16).astype(np.float32) * scale
+        assert np.array_equal(received[name].numpy(), start + halves)
+        # Half precision keeps 11 bits, and steps of 2^-24 of the largest near zero; the sum rounds once more.
+        bound = np.maximum(np.abs(change) * 2**-11, scale * 2**-25) + np.abs(value.numpy()) * 2**-22
         assert (np.abs(received[name].numpy() - value.numpy()) <= bound).all()
         assert received[name].dtype == torch.float32
 
@@ -71,8 +73,16 @@ def test_the_largest_change_arrives_whole_and_no_change_stays_none() -> None:
 def test_a_change_too_small_for_a_scale_is_lost_and_not_turned_into_nan() -> None:
     sent_from = {"weight": torch.zeros(2)}
     local = {"weight": torch.tensor([1e-44, -1e-45])}  # a 127th of it is no float32
-    for bits in (8, 16):
-        assert torch.equal(received_model(sent_from, local, bits)["weight"], torch.zeros(2))
+    assert torch.equal(received_model(sent_from, local, 8)["weight"], torch.zeros(2))
+    assert torch.isfinite(received_model(sent_from, local, 16)["weight"]).all()
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-8, 1.0, 1e6, 1e30])
+def test_16_bits_carry_changes_of_any_size(size: float) -> None:
+    sent_from = {"weight": torch.zeros(3)}
+    local = {"weight": torch.tensor([1.0, -0.25, 0.001]) * size}
+    received = received_model(sent_from, local, 16)["weight"]
+    torch.testing.assert_close(received, local["weight"], rtol=2**-10, atol=0.0)
 
 
 def test_neither_model_is_changed() -> None:
@@ -84,6 +94,6 @@ def test_neither_model_is_changed() -> None:
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
 
 
-@pytest.mark.parametrize(("bits", "expected"), [(32, 22 * 32), (16, 22 * 16), (8, 22 * 8 + 2 * 32)])
-def test_a_message_counts_its_parameters_and_the_scales_of_8_bit_tensors(bits: int, expected: int) -> None:
+@pytest.mark.parametrize(("bits", "expected"), [(32, 22 * 32), (16, 22 * 16 + 2 * 32), (8, 22 * 8 + 2 * 32)])
+def test_a_message_counts_its_parameters_and_the_scales_of_rounded_tensors(bits: int, expected: int) -> None:
     assert message_bits(parameters(0), bits) == expected

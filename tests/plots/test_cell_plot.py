@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedwave.errors import ConfigError
+from fedwave.errors import RunError
 from fedwave.plots.cell import plot_cell
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channel_draw import ChannelDraw
@@ -34,6 +34,7 @@ def test_a_cell_in_which_nobody_is_heard_has_a_picture_too(tmp_path):
 def test_a_picture_that_cannot_be_written_is_one_line(tmp_path):
     cell = Cell.build(load_cell_config("paper"), num_devices=3, seed=0)
     budget = link_budget(cell, cell.draw(0), model_bits=1.0)
-    for path in (tmp_path / "none" / "cell.png", tmp_path / "cell.xyz"):
-        with pytest.raises(ConfigError, match="Cannot write the picture"):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "cell.png", tmp_path / "cell.xyz"):
+        with pytest.raises(RunError, match="cannot write the picture"):
             plot_cell(cell, budget, path, title="paper")

@@ -66,14 +66,14 @@ def test_an_error_is_drawn_as_a_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("over_cell", [False, True])
 def test_the_picture_is_written_or_refused_in_one_line(tmp_path: Path, over_cell: bool) -> None:
     runs = [
-        write_run(tmp_path / name, name[0], values, over_cell=over_cell)
+        write_run(tmp_path / name, name[0], values, over_cell=over_cell, seed=int(name[1]))
         for name, values in (("a1", [0.2, 0.4]), ("a2", [0.3, 0.6]), ("b1", [0.1, 0.2]))
     ]
     assert fedwave.plot_runs is plot_runs
     path = plot_runs(runs, str(tmp_path / "new" / "picture.png"))
     assert path == tmp_path / "new" / "picture.png"
     assert path.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(RunError, match="Choose another path, ending in .png, .pdf or .svg") as caught:
+    with pytest.raises(RunError, match=r"it must be a file that ends in \.png, \.pdf, \.svg") as caught:
         plot_runs(runs, tmp_path / "picture.what")
     assert "\n" not in str(caught.value)
 

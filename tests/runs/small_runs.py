@@ -9,6 +9,7 @@ from typing import Any
 
 from fedwave.experiments import Experiment, experiment_from
 from fedwave.experiments.schemes import expand_scheme
+from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import StopRun
 from fedwave.settings import merge
 from fedwave.simulation.records import RoundRecord
@@ -49,10 +50,17 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 def results(folder: Path) -> dict[str, Any]:
-    """What a run leaves, but for its settings: for runs that differ in when they save."""
+    """What a run leaves, but for its settings: for runs that differ in when they save or what they read."""
     found = contents(folder)
     del found["config"]
-    return found
+    return {**found, "checkpoint": checkpoint(folder)}
+
+
+def checkpoint(folder: Path) -> tuple[int, dict[str, bytes]]:
+    """The round and the bytes of a run's checkpoint, without the name of the run."""
+    state = RunFolder(folder).load_checkpoint()
+    assert state is not None
+    return state.next_round, {name: value.numpy().tobytes() for name, value in state.to_tensors().items()}
 
 
 class Watcher:

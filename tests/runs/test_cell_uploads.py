@@ -41,7 +41,8 @@ def mean_of(sim: Simulation, start: State, positions: list[int], bits: int = 32)
             own, old = value[0].numpy(), start.parameters[name].numpy()
             change = own - old
             if bits == 16:
-                own = old + change.astype(np.float16)
+                scale = np.abs(change).max()
+                own = old + (change / scale).astype(np.float16).astype(np.float32) * scale
             if bits == 8:
                 level = np.abs(change).max() / np.float32(127)
                 own = old + np.rint(change / level) * level
@@ -140,7 +141,7 @@ def model_bits(cell: dict[str, Any]) -> float:
 def test_s_comes_from_the_model_and_its_bits() -> None:
     street = {"preset": "umi-3.5ghz"}  # softmax on 6 inputs and 4 classes: 28 parameters in 2 tensors
     assert model_bits(street) == 28 * 32
-    assert model_bits({**street, "bits_per_parameter": 16}) == 28 * 16
+    assert model_bits({**street, "bits_per_parameter": 16}) == 28 * 16 + 2 * 32
     assert model_bits({**street, "bits_per_parameter": 8}) == 28 * 8 + 2 * 32
     assert model_bits({**street, "model_bits": 1e6}) == 1e6
 

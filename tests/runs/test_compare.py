@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fedwave.errors import RunError
+from fedwave.plots.runs import run_panels
 from fedwave.runs.compare import (
+    FinishedRun,
     common_metric,
     common_target,
     group_by_name,
@@ -16,6 +19,7 @@ from fedwave.runs.compare import (
     paired_difference,
     short_number,
 )
+from fedwave.runs.report import cost_table, final_table
 from tests.runs.written_runs import write_run
 
 ERROR = "mean_absolute_error"
@@ -87,6 +91,12 @@ def test_a_run_without_evaluation_has_no_target_to_reach(tmp_path: Path) -> None
     assert common_target(shares) == 0.0
     errors = [write_run(tmp_path / n, n, [v], metric=ERROR) for n, v in (("c", math.nan), ("d", 0.5))]
     assert common_target(errors) == math.inf
+
+
+@pytest.mark.parametrize("compare", [common_metric, common_target, final_table, cost_table, run_panels])
+def test_nothing_to_compare_is_one_line(compare: Callable[[list[FinishedRun]], object]) -> None:
+    with pytest.raises(RunError, match=r"^there are no runs to compare, got an empty list\. Give one run"):
+        compare([])
 
 
 def test_runs_of_different_tasks_are_not_compared(tmp_path: Path) -> None:

@@ -143,12 +143,15 @@ def test_the_bar_shows_an_error_as_a_number(tmp_path: Path) -> None:
     assert f"mean absolute error {fedwave.read_run(tmp_path / 'run').last(f'heldout_{ERROR}'):.4g}" in text
 
 
-def test_the_bar_says_what_the_user_should_know(tmp_path: Path) -> None:
+def test_the_bar_and_the_log_say_what_the_user_should_know(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     cell = {**PAPER_CELL, "losses": {"dropout_probability": 1.0}}
     text = shown(
         experiment(cell, num_rounds=1, scheme="ru-random", selection={"num_selected": 5}), tmp_path / "run"
     )
-    assert "warning: selection.num_selected is 5, but the cell has 3 blocks" in text
+    assert "selection.num_selected is 5, but the cell has 3 blocks" in caplog.text
+    assert "but the cell has 3 blocks" in (tmp_path / "run" / "summary.json").read_text()
     assert "round 0: no upload arrived, the model stays as it is" in text
 
 

@@ -91,11 +91,11 @@ def test_a_file_that_is_missing_or_no_model_is_refused_in_one_line(trained: Path
         if content is not None:
             (tmp_path / name).write_bytes(content)
         with pytest.raises(ModelError) as caught:
-            build_simulation(experiment(model={"path": str(tmp_path / name)}))
+            build_simulation(experiment(model={"path": str(tmp_path / name)})).initial_state()
         assert message in str(caught.value)
         assert name in str(caught.value)
         assert "\n" not in str(caught.value)
     wide = {name: value.double() for name, value in load_file(trained).items()}
     save_file(wide, tmp_path / "wide.safetensors")
     with pytest.raises(ModelError, match=r"must be torch\.float32, got torch\.float64"):
-        build_simulation(experiment(model={"path": str(tmp_path / "wide.safetensors")}))
+        build_simulation(experiment(model={"path": str(tmp_path / "wide.safetensors")})).initial_state()

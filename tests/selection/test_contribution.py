@@ -46,6 +46,7 @@ def test_it_falls_until_the_turning_point_and_rises_after() -> None:
         ([[1.0], [2.0]], [1], "one entry for each of the 2 devices, got shape (1,)"),
         ([[np.nan]], [1], "must be finite and not negative"),
         ([[-1.0]], [1], "must be finite and not negative"),
+        ([[3.0, 2.0], [5.0, -1.0]], [1, 1], "must be finite and not negative"),
         ([[1.0]], [0], "num_samples must be positive, got 0"),
     ],
 )

@@ -21,6 +21,7 @@ def test_raw_leaves_contributions_as_they_are() -> None:
 def test_the_footnotes_constant_is_added_to_each() -> None:
     assert ContributionScale("constant", 2.5)(U).tolist() == [5.5, 1.5, 2.5, 10.5]
     assert ContributionScale("constant", -2.5)(U).tolist() == [0.5, -3.5, -2.5, 5.5]
+    assert ContributionScale("constant")(U).tolist() == U.tolist()
 
 
 def test_normalised_contributions_have_mean_size_one_and_keep_their_sign() -> None:

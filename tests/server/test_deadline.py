@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedwave.allocation import METHODS, Allocation, allocate
+from fedwave.allocation import METHODS, Allocation, AllocationProblem, Method, allocate
+from fedwave.rng import Stream, generator
 from fedwave.server import problem_of_cell
 from fedwave.wireless.load import load_cell
 from tests.server.radios import ETA_2, OPTIMAL_RADIO, cell_planner, play, radio_planner
@@ -84,6 +85,19 @@ def test_a_deadline_before_the_computing_ends_cannot_be_planned_for(method: str)
     same = planned(method, 0.9 * free.compute_delay_s)
     assert same.block_of_device.tolist() == free.block_of_device.tolist()
     assert same.transmit_power_w.tolist() == free.transmit_power_w.tolist()
+
+
+def test_a_method_that_draws_meets_the_luck_of_the_round_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    luck: list[float] = []
+
+    def drawing(problem: AllocationProblem, *, rng: np.random.Generator, may_upload: Any) -> Allocation:
+        luck.append(rng.random())
+        return allocate(problem, "ives", selected=np.flatnonzero(may_upload))
+
+    monkeypatch.setitem(METHODS, "drawing", Method(drawing, serves_given_devices=False))
+    radio = radio_planner(OPTIMAL_RADIO, method="drawing", delay_weight=ETA_2, deadline_s=8.45, seed=6)
+    radio.play([100.0, 90.0], 3)
+    assert luck == [generator(6, Stream.ALLOCATION, 3).random()] * 2  # planned, and planned for the deadline
 
 
 @pytest.mark.parametrize("method", CHOOSING)

@@ -424,7 +424,7 @@ def test_a_run_starts_from_the_seeds_model_or_from_a_given_one() -> None:
     assert first.server_step == {}
     np.testing.assert_array_equal(first.planner["history.times_selected"], np.zeros(10))
     given = {name: value + 1.0 for name, value in reversed(drawn.items())}
-    warm = replace(sim, first_parameters=given).initial_state()
+    warm = replace(sim, warm_start=lambda: given).initial_state()
     assert list(warm.parameters) == sorted(drawn)
     assert all(torch.equal(warm.parameters[name], value) for name, value in given.items())
     moving = simulation(algorithm={"server_step": "momentum"}).initial_state()

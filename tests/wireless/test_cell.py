@@ -133,6 +133,33 @@ def test_high_devices_in_a_city_see_their_own_roofs():
     assert 30 < num_moved < 300
 
 
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("umi-3.5ghz", {"base_station_height_m": 14.0, "device_height_m": 2.0, "carrier_frequency_hz": 28e9}),
+        ("uma-2ghz", {"base_station_height_m": 30.0, "device_height_m": 2.0, "carrier_frequency_hz": 0.9e9}),
+        ("rma-700mhz", {"base_station_height_m": 50.0, "building_height_m": 9.0, "street_width_m": 30.0}),
+        ("chen2020", {"reference_loss_db": 128.1, "reference_distance_m": 1000.0, "exponent": 3.76}),
+    ],
+)
+@pytest.mark.parametrize("sight", [True, False])
+def test_heights_and_surroundings_reach_the_path_loss(preset, settings, sight):
+    forced = {} if preset == "chen2020" else {"line_of_sight": "always" if sight else "never"}
+    cell = build(preset, {"channel": {**settings, **forced}})
+    channel = {**by_hand.numbers(preset)["channel"], **settings}
+    expected = [by_hand.path_loss_db(channel, d, sight) for d in by_hand.distances_m(preset, 30, 7)]
+    assert_allclose(cell.large_scale.path_loss_db, expected, **EXACT)
+
+
+def test_without_a_height_a_scenario_has_its_own():
+    """Table 7.2-1 and 7.2-3: base stations of UMi, UMa and RMa stand at 10, 25 and 35 m."""
+    for preset in ("umi-3.5ghz", "uma-2ghz", "rma-700mhz"):
+        table = load_cell_config(preset).model_dump(mode="json", exclude_none=True)
+        del table["channel"]["base_station_height_m"]
+        bare = Cell.build(CellConfig.model_validate(table), num_devices=30, seed=7)
+        assert_array_equal(bare.large_scale.path_loss_db, build(preset).large_scale.path_loss_db)
+
+
 def test_the_papers_numbers_stay_put():
     """Published runs depend on these draws: a change here changes every figure."""
     cell = build("paper", num_devices=3, seed=0)

@@ -24,7 +24,12 @@ def test_every_row_adds_up(preset, num_devices):
         assert row.transmit_power_dbm + row.channel_gain_db - row.noise_dbm == pytest.approx(
             row.snr_db, abs=1e-9
         )
-        if row.path_loss_db is not None:
+        place = cell.large_scale
+        assert (row.path_loss_db is None) == (row.distance_m is None) == (place is None)
+        if place is not None:
+            assert row.distance_m == place.distance_m[row.device_index]
+            sight = place.is_line_of_sight
+            assert row.is_line_of_sight == (None if sight is None else sight[row.device_index])
             gain_db = -row.path_loss_db - row.shadowing_db + row.fading_db
             assert gain_db == pytest.approx(row.channel_gain_db, abs=1e-9)
         rate_bps = cell.bandwidth_hz * math.log2(1 + 10 ** (row.snr_db / 10))
@@ -70,5 +75,5 @@ def test_a_device_without_a_channel_never_finishes():
 
 def test_a_model_has_a_size():
     cell = Cell.build(load_cell_config("paper"), num_devices=2, seed=1)
-    with pytest.raises(ProblemError, match="model_bits must be > 0, got 0"):
+    with pytest.raises(ProblemError, match="model_bits must be a finite number > 0, got 0"):
         link_budget(cell, cell.draw(0), model_bits=0.0)

@@ -180,7 +180,7 @@ def test_a_cell_that_cannot_work_is_refused(overrides, message):
 
 
 def test_a_cell_needs_devices_and_a_complete_fleet():
-    with pytest.raises(ProblemError, match="num_devices must be >= 1, got 0"):
+    with pytest.raises(ProblemError, match="num_devices must be a whole number >= 1, got 0"):
         Cell.build(load_cell_config("paper"), num_devices=0, seed=0)
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]
@@ -262,3 +262,10 @@ def test_a_device_at_the_base_station_has_no_log_distance_loss(tmp_path):
     config = load_cell_config("chen2020", {"channel": {"placement": placement}})
     with pytest.raises(ProblemError, match="Device 1 stands at the base station"):
         Cell.build(config, num_devices=2, seed=0)
+
+
+def test_a_device_may_stand_nearer_than_a_metre(tmp_path):
+    placement = {"kind": "file", "path": write(tmp_path, "x_m,y_m\n0.5,0\n")}
+    cell = load_cell("chen2020", num_devices=1, overrides={"channel": {"placement": placement}})
+    assert cell.draw(0).channel_gain == pytest.approx([4.0])  # d^-2
+    assert "Is a device too close" in cell.warnings[0]

@@ -19,7 +19,7 @@ from fedwave.allocation.optimal import allocate_optimal
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.selected import devices_to_serve, upload_mask
 from fedwave.allocation.solution import Allocation
-from fedwave.errors import ProblemError, did_you_mean
+from fedwave.errors import ProblemError, did_you_mean, require_type
 from fedwave.units import IntArray
 
 _PASSED_ON = ("selected", "may_upload", "rng")  # by ``allocate`` itself, never as options
@@ -74,6 +74,12 @@ def allocate(
     used by the methods that draw and ignored by those that do not. ``options`` are those of
     ``method_options(method)``.
     """
+    require_type(
+        problem,
+        AllocationProblem,
+        name="problem",
+        fix="Make one with AllocationProblem(...) or load_problem(file).",
+    )
     entry = _look_up(method)
     known = inspect.signature(entry.solve).parameters
     own = _options(known)
@@ -102,7 +108,7 @@ def method_options(name: str) -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Method:
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise ProblemError(f"method is not known, got {name!r}. {did_you_mean(str(name), METHODS)}")
     entry = METHODS[name]
     if not isinstance(entry, Method):

@@ -10,7 +10,7 @@ import numpy as np
 from fedwave.allocation.optimal import allocate_optimal
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.errors import ProblemError
+from fedwave.errors import ProblemError, require_type, shown
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 DEFAULT_RATIOS = np.logspace(-2, 2, 17)  # eta_1 / eta_2 from a hundredth to a hundred times the problem's
@@ -52,9 +52,17 @@ def pareto_front(
     problem while eta_1 eta_2 stays (so neither side merely grows dearer). Default: 17 numbers from 0.01
     to 100.
     """
-    pairs = _weight_pairs(
-        problem, DEFAULT_RATIOS if weights is None else np.asarray(weights, dtype=np.float64)
+    require_type(
+        problem,
+        AllocationProblem,
+        name="problem",
+        fix="Make one with AllocationProblem(...) or load_problem.",
     )
+    try:
+        wanted = DEFAULT_RATIOS if weights is None else np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(f"weights must be numbers or pairs of numbers, got {shown(weights)}.") from None
+    pairs = _weight_pairs(problem, wanted)
     allocations = tuple(
         allocate_optimal(
             replace(problem, energy_weight=float(energy), delay_weight=float(delay)),

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.errors import ProblemError, did_you_mean
+from fedwave.errors import ProblemError, did_you_mean, shown
+from fedwave.memory import require_memory
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
 
@@ -50,8 +51,8 @@ def load_problem(path: str | Path, *, devices_csv: str | Path | None = None) -> 
     """Return the problem in a TOML file; ``devices_csv`` replaces or completes its [devices] table."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a zero byte in the name
         reason = getattr(error, "strerror", None) or "not a text file"
         raise ProblemError(
             f"Cannot read the problem file {path}: {reason}. `fedwave allocate --example` prints one."
@@ -66,8 +67,9 @@ def parse_problem(
     file = f"The problem file {name}".rstrip()
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ProblemError(f"{file} is not valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ProblemError(f"{file} is not valid TOML: {reason.partition(';')[0]}.") from error
     if any(key in document for key in _CELL_KEYS):
         raise radio_cell_error(name or "FILE.toml")
     values = _flatten(document, file)
@@ -101,7 +103,7 @@ def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:
         if table not in _TABLES:
             raise ProblemError(f'{file} has an unknown table "{table}". {did_you_mean(table, _TABLES)}')
         if not isinstance(content, dict):
-            raise ProblemError(f"{file} must have {table} as a table, got {content!r}. Write [{table}].")
+            raise ProblemError(f"{file} must have {table} as a table, got {shown(content)}. Write [{table}].")
         for key, value in content.items():
             plain, _ = _IN_DECIBELS.get(key, (key, None))
             if plain not in _TABLES[table]:
@@ -119,18 +121,18 @@ def _checked(key: str, value: Any, file: str) -> Any:
     """Return the value, decibels converted, or raise if it is not of the type that the key needs."""
     if key == "csv":
         if not isinstance(value, str):
-            raise ProblemError(f"{file} must name a file in csv, got {value!r}.")
+            raise ProblemError(f"{file} must name a file in csv, got {shown(value)}.")
         return value
     if key == "num_blocks":
         if not _are_numbers(value) or not isinstance(value, int) or value < 0:
-            raise ProblemError(f"{file} must have a whole number >= 0 in num_blocks, got {value!r}.")
+            raise ProblemError(f"{file} must have a whole number >= 0 in num_blocks, got {shown(value)}.")
         return value
     try:
         if not _are_numbers(value):
             raise TypeError
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ProblemError(f"{file} must hold numbers in {key}, got {value!r}.") from None
+        raise ProblemError(f"{file} must hold numbers in {key}, got {shown(value)}.") from None
     return _in_linear_units(key, numbers)
 
 
@@ -160,6 +162,8 @@ def _num_blocks(values: dict[str, Any], file: str) -> int:
                 f"{file} gives one interference for all blocks but no num_blocks. "
                 "Set num_blocks in [blocks], or list the interference of each block."
             )
+        # 80 bytes: the interference, and the name of a column of gains for each block
+        require_memory(80 * count, what=f"{count:,} blocks", fix="Use fewer num_blocks.")
         values["interference_w"] = np.full(count, float(interference))
         return count
     if count is not None and count != len(interference):
@@ -174,15 +178,7 @@ def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
     per_block = [f"channel_gain_{block}" for block in range(num_blocks)]
     plain = [key for key in _TABLES["devices"] if key != "csv"]
     decibels = [key for key, (target, _) in _IN_DECIBELS.items() if target in plain]
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text file"
-        raise ProblemError(f"Cannot read the device file {path}: {reason}. Check the path.") from error
-    num_rows = sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
-    columns = read_columns(
-        path, known=(*plain, *decibels, *per_block), num_devices=max(num_rows - 1, 0), what="device"
-    )
+    columns = read_columns(path, known=(*plain, *decibels, *per_block), what="device")
     found: dict[str, FloatArray] = {}
     for key, column in columns.items():
         if key in per_block:

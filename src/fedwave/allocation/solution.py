@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.errors import ProblemError
+from fedwave.errors import ProblemError, require_type
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import (
     compute_delay_s,
@@ -104,6 +104,8 @@ def account(problem: AllocationProblem, allocation: Allocation) -> Account:
 
 def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
     """Return why the decisions cannot be of this problem: their shapes, type or blocks; empty if none."""
+    require_type(problem, AllocationProblem, name="problem", fix="The problem comes first.")
+    require_type(allocation, Allocation, name="allocation", fix="Give what allocate(problem) returned.")
     found = []
     for name in ("block_of_device", "transmit_power_w", "cpu_frequency_hz"):
         shape = np.shape(getattr(allocation, name))

@@ -29,6 +29,7 @@ from fedwave.allocation import (
     pareto_front,
 )
 from fedwave.allocation.problem_file import radio_cell_error
+from fedwave.console import print_tables
 from fedwave.errors import ProblemError, did_you_mean
 from fedwave.wireless.load import CELL_PRESETS
 
@@ -194,7 +195,7 @@ def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) ->
             one.status.value,
             style="bold" if one.objective == best else None,
         )
-    console.print(table)
+    print_tables(console, table)
     for name, timed in found.items():
         if timed.allocation.reason:
             console.print(f"{name}: {escape(timed.allocation.reason)}")

@@ -1,8 +1,6 @@
-"""The ``fedwave`` command: wires the commands together and turns errors into one line."""
+"""The ``fedwave`` command: wires the commands together."""
 
 from __future__ import annotations
-
-import sys
 
 import typer
 
@@ -13,7 +11,6 @@ from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.presets import presets
 from fedwave.cli.run import resume, run
-from fedwave.errors import FedwaveError
 
 app = typer.Typer(
     name="fedwave",
@@ -47,16 +44,3 @@ def _root(
 
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
-
-
-def main() -> None:
-    """Run the command line; a FedwaveError becomes one line on stderr and exit code 2."""
-    try:
-        app()
-    except FedwaveError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()

@@ -77,5 +77,5 @@ def _table(text: TextTable) -> Table:
     for heading in text.headings:
         table.add_column(heading, justify="right")
     for row in text.rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     return table

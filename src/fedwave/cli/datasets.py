@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fedwave.data.catalogue import DATASETS, Entry
 from fedwave.data.download import DOWNLOADS, download_dataset
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, did_you_mean
 
 datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
 
@@ -34,7 +34,7 @@ def list_datasets(
     for name, entry in DATASETS.items():
         where = _where(name, entry, data_dir)
         table.add_row(name, entry.num_samples, entry.num_classes, entry.sample, where, entry.licence)
-    console = Console()
+    console = Console(markup=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)  # a pipe has no width; keep each dataset on one or two lines
     console.print(table)
@@ -50,13 +50,14 @@ def download(
     force: bool = typer.Option(False, "--force", help="Fetch it again even if it is there."),
 ) -> None:
     """Download a dataset from its publisher and verify its checksums."""
-    if name in DATASETS and name not in DOWNLOADS:
+    if name not in DOWNLOADS and name not in DATASETS:  # before a bar is shown
+        raise ConfigError(f'There is no download for "{name}". {did_you_mean(name, DOWNLOADS)}')
+    if name not in DOWNLOADS:
         raise ConfigError(f"Nothing to download for {name}: {DATASETS[name].origin}. Use it as it is.")
     if data_dir is None and context.parent is not None:
         data_dir = context.parent.params.get("data_dir")
-    console = Console()
-    if name in DOWNLOADS:
-        console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
+    console = Console(markup=False)
+    console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bars:
         folder = download_dataset(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
+from fedwave.cli.guard import Interrupted
 from fedwave.errors import DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:
     from fedwave.runs.progress import ProgressBar
     from fedwave.runs.run import RunResult
-
-INTERRUPTED = 130  # the shell's code for a program stopped by Ctrl-C
 
 DATA_DIR = typer.Option(None, "--data-dir", help="Folder that holds datasets; default FEDWAVE_DATA.")
 QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
@@ -71,6 +71,9 @@ def run(
 
 def resume(
     path: Path = typer.Argument(..., metavar="RUN_DIR", help="Folder of the run that was stopped."),
+    from_start: bool = typer.Option(
+        False, "--from-start", help="Compute all rounds again, to the same bits: rebuilds lost tables."
+    ),
     data_dir: Path | None = DATA_DIR,
     quiet: bool = QUIET,
 ) -> None:
@@ -78,7 +81,11 @@ def resume(
     _need_torch()
     from fedwave.runs.run import resume_run
 
-    _watch(lambda bar: resume_run(path, data_dir=data_dir, observers=[bar]), path, quiet=quiet)
+    _watch(
+        lambda bar: resume_run(path, data_dir=data_dir, from_start=from_start, observers=[bar]),
+        path,
+        quiet=quiet,
+    )
 
 
 def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bool) -> None:
@@ -89,13 +96,23 @@ def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bo
     try:
         with ProgressBar(console) as bar:
             result = start(bar)
-    except KeyboardInterrupt:
-        if (folder / "config.toml").exists():
-            typer.echo(f"Interrupted. Go on with: fedwave resume {folder}", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(_how_to_go_on(folder)) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(error.errno, f"{reason}. {_how_to_go_on(folder)}", error.filename) from error
+    except MemoryError:
+        raise MemoryError(_how_to_go_on(folder)) from None
     except DivergenceError as error:
         raise DivergenceError(f"{error} Folder: {folder}") from error
     _report(result)
+
+
+def _how_to_go_on(folder: Path) -> str:
+    with suppress(OSError):  # such as a name that is too long
+        if not (folder / "config.toml").exists():
+            return "No run was begun."
+    return f"The last checkpoint is whole. Go on with: fedwave resume {folder}"
 
 
 def _report(result: RunResult) -> None:
@@ -120,4 +137,6 @@ def _free_folder(name: str) -> Path:
 
 def _need_torch() -> None:
     import_extra("torch", purpose="Training", extra="learn")
-    sys.path.insert(0, "")  # so that model.kind = "my_module:my_net" finds a file in the current folder
+    # So that model.kind = "my_module:my_net" finds a file in the current folder; last, so that a file there
+    # cannot stand in for a module of Python's own.
+    sys.path.append("")

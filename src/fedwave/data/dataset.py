@@ -13,12 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedwave.data.device_ids import index_devices, require_devices
 from fedwave.errors import DataError
+from fedwave.memory import require_memory
 from fedwave.units import IntArray
 
 Split = Literal["all", "train", "test"]
 
 # Statistics and checks walk the samples in blocks of this many values, so that memory stays flat.
 VALUES_PER_CHUNK = 4_000_000
+# More classes than this, and more than samples, are a mistake unless they are asked for.
+MAX_GUESSED_CLASSES = 10_000
+LARGEST = 2**53  # a float holds whole numbers up to here
 # What the one class is called when there are only targets to learn.
 ONE_CLASS = "all"
 
@@ -137,7 +141,7 @@ def dataset_from_arrays(
     be learnt; without labels all samples are then of one class. ``device_of_sample`` holds each sample's
     owner, a whole number or text such as a user id; -1, "" or None is nobody.
     """
-    samples = np.asarray(inputs)
+    samples = as_array(inputs, what="inputs", name=name)
     if samples.ndim < 2 or samples.dtype.kind not in "uifb" or 0 in samples.shape[1:]:
         raise DataError(
             f"{name}: inputs must be numbers of shape (samples, ...), got {samples.dtype} of shape "
@@ -158,8 +162,13 @@ def dataset_from_arrays(
         samples = _as_images(samples, name=name)
     else:
         samples = _as_finite_float32(samples, what="inputs", name=name)
+    if num_classes is None and class_names is None:
+        _require_likely_labels(classes, name=name)
     if num_classes is None:
         num_classes = len(class_names) if class_names is not None else int(classes.max(initial=0)) + 1
+    require_memory(
+        64 * num_classes, what=f"{name}: the names of {num_classes:,} classes", fix="Use fewer classes."
+    )
     names = tuple(class_names) if class_names is not None else tuple(map(str, range(num_classes)))
     values = None if targets is None else _as_targets(targets, name=name)
     owners, owner_names = (
@@ -186,8 +195,29 @@ def fingerprint_of(*arrays: NDArray[Any], texts: Sequence[str] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
+def as_array(values: Any, *, what: str, name: str) -> NDArray[Any]:
+    """Return the values as an array, or say that they cannot be one."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"{name}: {what} must be one array, got rows of unequal length or values that are no numbers "
+            f"({str(error).partition('.')[0]}). Give every sample the same shape."
+        ) from error
+
+
+def _require_likely_labels(labels: IntArray, *, name: str) -> None:
+    """Raise if labels are so large that they cannot number the classes."""
+    highest = int(labels.max(initial=0))
+    if highest > max(MAX_GUESSED_CLASSES, len(labels)):
+        raise DataError(
+            f"{name}: labels number the classes 0, 1, 2, ..., got {highest} for {len(labels)} samples. "
+            "Encode the classes as 0, 1, 2, ...; if there are so many, say num_classes."
+        )
+
+
 def _as_labels(labels: ArrayLike, *, name: str) -> IntArray:
-    given = np.asarray(labels)
+    given = as_array(labels, what="labels", name=name)
     is_whole = given.dtype.kind in "ui" or (
         given.dtype.kind == "f" and bool(np.all(np.isfinite(given))) and bool(np.all(given % 1 == 0))
     )
@@ -196,11 +226,16 @@ def _as_labels(labels: ArrayLike, *, name: str) -> IntArray:
             f"{name}: labels must be whole numbers from 0, got {given.dtype}. "
             "Encode the classes as 0, 1, 2, ..."
         )
+    if given.size and not -LARGEST <= given.min() <= given.max() <= LARGEST:
+        raise DataError(
+            f"{name}: labels must lie in 0..{LARGEST}, got {given.min()}..{given.max()}. "
+            "Encode the classes as 0, 1, 2, ..."
+        )
     return given.astype(np.int64)
 
 
 def _as_targets(targets: ArrayLike, *, name: str) -> NDArray[np.float32]:
-    given = np.asarray(targets)
+    given = as_array(targets, what="targets", name=name)
     if given.dtype.kind not in "uifb" or given.ndim not in (1, 2):
         raise DataError(
             f"{name}: targets must be numbers of shape (samples, outputs), got {given.dtype} of shape "

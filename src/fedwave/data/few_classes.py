@@ -14,6 +14,8 @@ from fedwave.units import IntArray
 # keeps the rare extreme device from emptying a class of a small dataset.
 MAX_STDS_ABOVE_MEAN = 3.0
 
+LARGEST_COUNT = 1e15  # a float holds whole numbers up to about here
+
 
 def few_class_counts(
     supply: IntArray,
@@ -68,6 +70,11 @@ def truncated_gaussian_counts(
     if not (math.isfinite(mean) and math.isfinite(std) and mean > 0 and std >= 0):
         raise ConfigError(
             f"mean_samples_per_class must be > 0 and std_samples_per_class >= 0, got {mean} and {std}. "
+            "The paper uses 5 and 5."
+        )
+    if mean + MAX_STDS_ABOVE_MEAN * std > LARGEST_COUNT:
+        raise ConfigError(
+            f"mean_samples_per_class and std_samples_per_class are too large, got {mean:g} and {std:g}. "
             "The paper uses 5 and 5."
         )
     if at_most is None:

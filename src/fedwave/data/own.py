@@ -12,6 +12,7 @@ from fedwave.data.images import GREY_MODES, open_image, pixels_of
 from fedwave.data.npz import read_npz
 from fedwave.data.request import Request, require_count
 from fedwave.errors import ConfigError, DataError
+from fedwave.memory import require_memory
 
 PICTURE_ENDINGS = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"}
@@ -78,6 +79,11 @@ def load_image_folder(
         files += [(file, label) for file in pictures]
     grey, (first_width, first_height) = _survey(files, must_agree=height is None)
     height, width = height or first_height, width or first_width
+    require_memory(
+        len(files) * 3 * height * width,
+        what=f"{len(files):,} pictures of {height} x {width}",
+        fix="Use a smaller image_size.",
+    )
     inputs = np.empty((len(files), 1 if grey else 3, height, width), dtype=np.uint8)
     for index, (file, _) in enumerate(files):
         image = open_image(file, name=str(file))

@@ -19,6 +19,7 @@ from fedwave.data.iid import iid_counts
 from fedwave.data.options import keyword_options, refuse_other_options
 from fedwave.data.request import require_count
 from fedwave.errors import ConfigError, DataError, did_you_mean
+from fedwave.memory import require_memory
 from fedwave.units import IntArray
 
 
@@ -64,6 +65,16 @@ def partition(
     require_count("num_devices", num_devices, at_least=1)
     require_count("shots", shots, at_least=1)
     require_count("min_query", min_query, at_least=1)
+    if 2 * num_devices > len(labels):
+        raise DataError(
+            f"{num_devices} devices need at least {2 * num_devices} samples, one to adapt to and one to be "
+            f"judged by, but the dataset has {len(labels)}. Use fewer devices, or a larger dataset."
+        )
+    require_memory(
+        24 * num_devices * num_classes,  # counts, and what is drawn to make them
+        what=f"{num_devices:,} devices with {num_classes:,} classes",
+        fix="Use fewer devices.",
+    )
     supply = np.bincount(labels, minlength=num_classes).astype(np.int64)
     draw_counts = PARTITIONS[kind]
     asked_for = inspect.signature(draw_counts).parameters

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedwave.data.dataset import ONE_CLASS, Dataset
 from fedwave.data.request import Request, require_count
+from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
 
 # The ranges of Section 5.1 of the paper.
@@ -29,6 +30,11 @@ def load_sinusoids(request: Request, *, num_devices: int = 100, samples_per_devi
     """
     require_count("num_devices", num_devices, at_least=1)
     require_count("samples_per_device", samples_per_device, at_least=2)  # one support and one query sample
+    require_memory(
+        40 * num_devices * samples_per_device,  # inputs, targets, labels and owners, while they are drawn
+        what=f"{num_devices:,} waves of {samples_per_device:,} points",
+        fix="Use fewer data.num_devices or data.samples_per_device.",
+    )
     rng = generator(request.seed, Stream.SYNTHETIC_DATA, STREAM_INDEX)
     amplitude = rng.uniform(*AMPLITUDES, size=(num_devices, 1))
     phase = rng.uniform(*PHASES, size=(num_devices, 1))

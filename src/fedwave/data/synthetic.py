@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from fedwave.data.dataset import VALUES_PER_CHUNK, Dataset
 from fedwave.data.request import Request, require_count
 from fedwave.errors import ConfigError
+from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
 
 # Images: a class pattern in 0..127 plus noise in 0..127 fits a byte without clipping.
@@ -35,6 +37,12 @@ def load_synthetic(
     if not len(shape):
         raise ConfigError("shape must have at least one number, got (). Use e.g. (1, 28, 28) or (20,).")
     size = tuple(require_count("shape", length, at_least=1) for length in shape)
+    values = num_samples * math.prod(size) + num_classes * math.prod(size)
+    require_memory(
+        values * (1 if len(size) == 3 else 4) + 8 * num_samples + 64 * num_classes,
+        what=f"synthetic data of {num_samples:,} samples of shape {size}",
+        fix="Use fewer num_samples, or a smaller shape.",
+    )
     rng = generator(request.seed, Stream.SYNTHETIC_DATA)
     labels = np.arange(num_samples, dtype=np.int64) % num_classes
     draw = _draw_images if len(size) == 3 else _draw_vectors

@@ -23,6 +23,7 @@ NAME = "tiny-imagenet"
 ROOT = "tiny-imagenet-200"
 SUBFOLDERS = ("tiny-imagenet", "tiny-imagenet-200", "tiny-imagenet/tiny-imagenet-200")
 PIXELS = 64
+MAX_MEMBER_BYTES = 100_000_000  # words.txt, the largest, has 2.7 MB
 WNIDS = "wnids.txt"
 VAL_ANNOTATIONS = "val/val_annotations.txt"
 _TRAIN_IMAGE = re.compile(r"train/(?P<wnid>[^/]+)/images/[^/]*?_(?P<number>\d+)\.JPEG")
@@ -68,7 +69,10 @@ class _ZipFiles:
         return [name.removeprefix(prefix) for name in self.archive.namelist() if name.startswith(prefix)]
 
     def read(self, name: str) -> bytes:
-        return self.archive.read(f"{ROOT}/{name}")
+        member = self.archive.getinfo(f"{ROOT}/{name}")
+        if member.file_size > MAX_MEMBER_BYTES:
+            raise zipfile.BadZipFile(f"{name} would unpack to {member.file_size:,} bytes")
+        return self.archive.read(member)
 
 
 def find_tiny_imagenet(data_dir: Path | None) -> Path | None:

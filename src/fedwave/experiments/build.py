@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,17 @@ from fedwave.data import (
     split_of_dataset,
     standardise_warnings,
 )
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, require_type
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
-from fedwave.experiments.schema import GIVEN, Experiment
+from fedwave.experiments.schema import GIVEN, PASSED, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
 from fedwave.learning.tasks import TASKS
+from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
@@ -59,9 +61,15 @@ def build_simulation(
     split: OwnSplit | None = None,
 ) -> Simulation:
     """Return the simulation of an experiment; ``dataset`` and ``split`` replace those that it names."""
+    require_type(experiment, Experiment, name="experiment", fix="Make one with load_experiment.")
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     algorithm, selection = experiment.algorithm, experiment.selection
     train, heldout = build_pools(experiment, data, split)
+    require_memory(
+        8 * len(train) * algorithm.num_local_steps,  # a gradient norm for each, in memory and in devices.csv
+        what=f"{algorithm.num_local_steps:,} local steps of {len(train):,} devices",
+        fix="Use fewer algorithm.num_local_steps.",
+    )
     task = build_task(experiment, data)
     options = {"channels": experiment.model.channels, "hidden": experiment.model.hidden}
     model = build_model(
@@ -100,17 +108,12 @@ def build_simulation(
     num_workers = 1 if train.torch_device.type == "cuda" else experiment.execution.workers
     return Simulation(
         federation=federation,
-        open_devices=lambda: ThreadDevices(local, evaluation, num_workers=num_workers),
-        model=model,
-        task=task,
-        train=train,
-        heldout=heldout,
-        similarity_penalty=selection.similarity_penalty,
-        variance_penalty=selection.variance_penalty,
+        local=local,
+        evaluation=evaluation,
+        engine=partial(ThreadDevices, num_workers=num_workers),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
-        seed=experiment.seed,
-        first_parameters=warm_start(experiment, model),
+        warm_start=warm_start(experiment, model),
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
 
@@ -121,6 +124,11 @@ def build_simulation(
 def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:
     """Return the dataset that the experiment names."""
     section = experiment.data
+    if section.dataset == PASSED:
+        raise ConfigError(
+            f'data.dataset "{PASSED}" stands for arrays that only the Python program has which started the '
+            "run. Pass them again: run_experiment(..., dataset=...) or resume_run(..., dataset=...)."
+        )
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name in section.options_of(section.dataset)
@@ -209,10 +217,10 @@ def _data_warnings(experiment: Experiment, data: Dataset) -> tuple[str, ...]:
 # What is trained ------------------------------------------------------------------------------------------
 
 
-def warm_start(experiment: Experiment, model: Model) -> Parameters | None:
-    """Return the parameters of the model file that the experiment starts from, if it names one."""
+def warm_start(experiment: Experiment, model: Model) -> Callable[[], Parameters] | None:
+    """Return what reads the model file that the experiment starts from, if it names one."""
     path = experiment.model.path
-    return None if path is None else load_parameters(Path(path), model)
+    return None if path is None else partial(load_parameters, Path(path), model)
 
 
 def build_server_step(experiment: Experiment) -> ServerStep:
@@ -327,8 +335,10 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        if device.type == "meta":
+            raise RuntimeError("a meta device holds no values")
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f'execution.device: torch cannot use "{name}" ({reason}). Use "auto", "cpu" or "cuda".'
         ) from error

@@ -10,12 +10,12 @@ from typing import Any
 
 import tomli_w
 
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.errors import ConfigError, did_you_mean, require_type, shown
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import expand_scheme
 from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate
-from fedwave.settings.layers import Settings, toml_from_text
+from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.load import preset_table
 
 # Keys that were elsewhere before there was one vocabulary, and where they are now.
@@ -59,6 +59,10 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
     A file may say ``extends = "preset or file"``: it then holds only what differs. A later layer beats an
     earlier one: what extends, what is extended; an override, every file.
     """
+    if source is not None:
+        require_type(source, (str, Path), name="source", fix="Give a preset's name or a .toml file.")
+    if isinstance(overrides, str):
+        raise TypeError(f"overrides must be a list of KEY=VALUE, got {shown(overrides)}. Put it in brackets.")
     settings = {} if source is None else _read(str(source), seen=())
     # Files that an override names are found from where the user is.
     change = expand_scheme(anchor_paths(parse_overrides(overrides), Path.cwd()))
@@ -68,6 +72,7 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
 
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:
     """Return the checked experiment of nested settings; files that they name are found from where we are."""
+    require_type(settings, Mapping, name="settings", fix="Give a dictionary; load_experiment takes a name.")
     return _checked(expand_scheme(anchor_paths(dict(settings), Path.cwd())))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -16,11 +15,22 @@ from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
 from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
 from fedwave.settings.options import options_of, require_known
+from fedwave.settings.section import file_name
 
+PASSED = "passed-from-python"  # the dataset of a run that was given arrays instead of a name
 GIVEN = "given"  # the partition that the data or the user brings along
 
+MAX_ROUNDS = 10**9  # nobody waits for more
+
 Options = dict[str, Any]  # by name; types are those of the part's signature
-AbsolutePath = Annotated[str, AfterValidator(lambda path: str(Path(path).absolute()))]  # found from anywhere
+AbsolutePath = Annotated[str, AfterValidator(lambda path: str(file_name(path).absolute()))]  # found anywhere
+
+
+def _one_line(text: str) -> str:
+    """Return a name, or refuse one that would spoil a table or a terminal."""
+    if not text.isprintable():
+        raise ValueError(f"it must be one line of printable text, got {text!r}. Leave out the rest")
+    return text
 
 
 class DataSection(Section):
@@ -62,7 +72,7 @@ class DataSection(Section):
 
     @model_validator(mode="after")
     def _known(self) -> DataSection:
-        require_known(self.dataset, DATASETS, key="data.dataset")
+        require_known(self.dataset, {**DATASETS, PASSED: None}, key="data.dataset")
         return self
 
 
@@ -209,7 +219,7 @@ class EvaluationSection(Section):
 
 
 class ExecutionSection(Section):
-    """How it is computed. Only chunk_samples moves last bits of the results."""
+    """How it is computed. Only chunk_samples and device move the bits of the results."""
 
     place: ClassVar[str] = "execution"
 
@@ -223,9 +233,11 @@ class ExecutionSection(Section):
 class Experiment(Section):
     """Everything that defines a run."""
 
-    name: str = Field("experiment", description="What tables and plots call the run.")
+    name: Annotated[str, AfterValidator(_one_line)] = Field(
+        "experiment", description="What tables and plots call the run."
+    )
     seed: NonNegativeInt = Field(0, description="The one seed.")
-    num_rounds: PositiveInt = Field(50, description="K, rounds of training.")
+    num_rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = Field(50, description="K, rounds of training.")
     data: DataSection = DataSection()
     partition: PartitionSection = PartitionSection()
     model: ModelSection = ModelSection()

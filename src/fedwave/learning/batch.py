@@ -18,6 +18,11 @@ class Batch:
     targets: Tensor  # classes: (devices, samples), int64; real values: (devices, samples, outputs), float32
     weights: Tensor  # (devices, samples): 1 / size of the device's batch, 0 where padded
 
+    def double(self) -> Batch:
+        """Return the batch in double precision; class labels stay whole numbers."""
+        targets = self.targets.double() if self.targets.is_floating_point() else self.targets
+        return Batch(self.inputs.double(), targets, self.weights.double())
+
     @property
     def num_devices(self) -> int:
         """How many devices are stacked."""

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from fedwave.learning.parameters import Parameters, num_parameters
 
-SCALE_BITS = 32  # an 8-bit tensor travels with one float32 scale
+SCALE_BITS = 32  # a tensor of fewer bits travels with one float32 scale
 
 
 def message_bits(parameters: Parameters, bits_per_parameter: int) -> int:
-    """Return S, the size of an upload: parameters times bits, and the scales of 8-bit tensors."""
-    scales = SCALE_BITS * len(parameters) if bits_per_parameter == 8 else 0
+    """Return S, the size of an upload: parameters times bits, and a scale for each tensor of fewer bits."""
+    scales = SCALE_BITS * len(parameters) if bits_per_parameter < 32 else 0
     return bits_per_parameter * num_parameters(parameters) + scales
 
 
@@ -30,12 +30,21 @@ def received_model(sent_from: Parameters, local: Parameters, bits_per_parameter:
 
 
 def _half(change: Tensor) -> Tensor:
-    """Return the values rounded to float16."""
-    return change.to(torch.float16).to(change.dtype)
+    """Return the values rounded to float16 after their largest magnitude is brought to 1.
+
+    Without that scale, changes below 6e-8 would vanish and those above 65504 overflow.
+    """
+    scale = _scale(change)
+    return (change / scale).to(torch.float16).to(change.dtype) * scale
 
 
 def _eight_bits(change: Tensor) -> Tensor:
     """Return the values rounded to 255 evenly spaced levels between plus and minus the largest magnitude."""
-    scale = change.abs().max() / 127.0
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))  # all 0, or too small for a float32 scale
+    scale = _scale(change, levels=127.0)
     return (change / scale).round() * scale
+
+
+def _scale(change: Tensor, *, levels: float = 1.0) -> Tensor:
+    """Return the size of one level; 1 where all is 0, or too small for a float32 scale."""
+    scale = change.abs().max() / levels
+    return torch.where(scale > 0, scale, torch.ones_like(scale))

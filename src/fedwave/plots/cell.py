@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.errors import ConfigError, import_extra
+from fedwave.errors import import_extra
+from fedwave.plots.style import plain, require_picture_name, save_figure
 from fedwave.units import BoolArray, FloatArray, linear_to_db
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.link_budget import LinkBudget
@@ -18,21 +19,17 @@ _MARKS = {"best": "#1b7f3b", "median": "#e08a00", "worst": "#c22f2f"}
 
 def plot_cell(cell: Cell, budget: LinkBudget, path: Path, *, title: str) -> None:
     """Write the picture: a map (where the cell has one) and histograms of SNR and upload time."""
+    require_picture_name(path)
     figure_module = import_extra("matplotlib.figure", purpose="Plotting", extra="plots")
     has_map = cell.position_m is not None
     figure = figure_module.Figure(figsize=(14.5, 4.8) if has_map else (9.0, 3.8), layout="constrained")
     axes = figure.subplots(1, 3 if has_map else 2, width_ratios=[1.25, 1, 1] if has_map else None)
-    figure.suptitle(title)
+    figure.suptitle(plain(title))
     if has_map:
         _map(figure, axes[0], cell, budget)
     _snr_histogram(axes[-2], budget)
     _delay_histogram(axes[-1], budget, unit="" if cell.config.normalised else " [s]")
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"Cannot write the picture {path}: {error}. Use a folder that exists and .png, .pdf or .svg."
-        ) from error
+    save_figure(figure, path)
 
 
 def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:

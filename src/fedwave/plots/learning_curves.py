@@ -1,4 +1,4 @@
-"""Loss and accuracy of runs against rounds, one line per setting, a band over its seeds."""
+"""Curves of runs, one line per setting and a faint one for each of its seeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.plots.style import COLOURS, new_figure
+from fedwave.plots.style import COLOURS, new_figure, plain
 from fedwave.units import FloatArray
 
 
@@ -45,7 +45,7 @@ def plot_panels(panels: Sequence[Panel], *, title: str | None = None, num_column
     if axes[0].get_legend_handles_labels()[0]:  # nothing is drawn where nothing was measured
         axes[0].legend(frameon=False)
     if title:
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(plain(title), fontsize=10)
     return figure
 
 
@@ -60,12 +60,12 @@ def _draw(axis: Any, curves: Sequence[Curve], name: str, colour: str, *, scale: 
     if not measured:
         return
     if len(measured) == 1:
-        axis.plot(measured[0].x, measured[0].y, color=colour, label=name)
+        axis.plot(measured[0].x, measured[0].y, color=colour, label=plain(name))
         return
     for curve in measured:
         axis.plot(curve.x, curve.y, color=colour, linewidth=0.7, alpha=0.25)
     mean = _mean(measured)
-    axis.plot(mean.x, mean.y, color=colour, label=f"{name} (mean of {len(measured)})")
+    axis.plot(mean.x, mean.y, color=colour, label=f"{plain(name)} (mean of {len(measured)})")
 
 
 def _mean(curves: Sequence[Curve]) -> Curve:

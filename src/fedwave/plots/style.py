@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,10 @@ from fedwave.errors import RunError, import_extra
 
 # Okabe and Ito's colour-blind safe palette, most distinct first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
+
+MAX_NAME = 60  # characters of a name in a legend or title
+FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk
 
 _SETTINGS: Any = {
     "figure.dpi": 150,
@@ -41,18 +47,39 @@ def new_figure(num_columns: int, *, width: float = 3.6, height: float = 3.0, num
     return figure, list(axes.flat)
 
 
+def plain(text: str) -> str:
+    """Return a user's name for a figure: no formula (a dollar begins one), no line break, not hidden."""
+    line = " ".join(text.split())
+    line = line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
+    return line.replace("$", r"\$").removeprefix("_")
+
+
 def save_figure(figure: Any, path: Path) -> Path:
     """Write the figure; the file name's ending chooses the format."""
     from matplotlib import pyplot
 
     try:
+        require_picture_name(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with pyplot.rc_context(_SETTINGS):
+        with pyplot.rc_context(_SETTINGS), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
             figure.savefig(path)
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in FULL:  # the next one may be on another disk
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
         raise RunError(
-            f"cannot write the picture {path}: {error}. Choose another path, ending in .png, .pdf or .svg."
+            f"cannot write the picture {path}: {reason}. Choose another path, ending in .png, .pdf or .svg."
         ) from error
     finally:
         pyplot.close(figure)
     return path
+
+
+def require_picture_name(path: Path) -> None:
+    """Raise if a path does not end in a format of pictures; before time goes into drawing one."""
+    if path.suffix.lower() not in FORMATS or path.is_dir():
+        raise RunError(
+            f"cannot write the picture {path}: it must be a file that ends in {', '.join(FORMATS)}. "
+            "Choose another path."
+        )

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student_t
 
-from fedwave.errors import RunError
+from fedwave.errors import RunError, require_type
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
+from fedwave.runs.provenance import flatten, setting_differences
 from fedwave.units import FloatArray
+
+MAX_SHOWN = 3  # settings that tell two runs of one name apart
 
 
 @dataclass(frozen=True)
@@ -109,16 +112,72 @@ def short_number(value: float, count: int = 4) -> str:
 
 def read_run(path: Path | str) -> FinishedRun:
     """Return the run in a folder."""
+    require_type(path, (str, Path), name="the run folder", fix="Give its path.")
     folder = RunFolder.open(Path(path))
     return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
 
 
-def group_by_name(runs: Iterable[FinishedRun]) -> dict[str, list[FinishedRun]]:
-    """Return the runs by the name of their experiment: the seeds of one setting come together."""
+def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
+    """Return the runs by name: the seeds of one setting come together, and nothing else does.
+
+    Runs of one name but different settings are told apart by what differs: "NUFM (meta_lr=0.1)". One run
+    given twice is refused: it would count as two seeds.
+    """
+    _require_runs(runs)
+    _require_distinct(runs)
+    settings = [_settings_of(run) for run in runs]
     groups: dict[str, list[FinishedRun]] = {}
-    for run in runs:
-        groups.setdefault(run.experiment.name, []).append(run)
+    for run, own in zip(runs, settings, strict=True):
+        namesakes = [
+            other
+            for other, settings_of_other in zip(runs, settings, strict=True)
+            if other.experiment.name == run.experiment.name and settings_of_other != own
+        ]
+        differing = sorted(
+            {key for other in namesakes for key in setting_differences(_settings_of(other), own)}
+        )
+        groups.setdefault(_label(run.experiment.name, differing, own), []).append(run)
     return groups
+
+
+def _require_runs(runs: Sequence[FinishedRun]) -> None:
+    require_type(runs, Iterable, name="runs", fix="Give a list: [read_run(folder), ...].")
+    if not runs:
+        raise RunError("there are no runs to compare, got an empty list. Give one run at least.")
+    for run in runs:
+        require_type(run, FinishedRun, name="a run", fix="Read it with read_run(folder).")
+
+
+def _require_distinct(runs: Sequence[FinishedRun]) -> None:
+    seen: dict[Any, FinishedRun] = {}
+    for run in runs:
+        key = (run.experiment.name, run.experiment.seed, tuple(sorted(map(repr, _settings_of(run).items()))))
+        if run.path.resolve() in seen or key in seen:
+            other = seen.get(key) or seen[run.path.resolve()]
+            raise RunError(
+                f"{run.path} and {other.path} are the same run (seed {run.experiment.seed}): it would count "
+                "as two seeds. Give each run once."
+            )
+        seen[key] = seen[run.path.resolve()] = run
+
+
+def _settings_of(run: FinishedRun) -> dict[str, Any]:
+    """Return what makes the run's setting: all but its seed, and how it was computed and looked at."""
+    settings = flatten(run.experiment.model_dump(mode="json", exclude_none=True))
+    return {
+        key: value
+        for key, value in settings.items()
+        if key not in ("seed", "name", "evaluation.every", "cell.description", "cell.preset")
+        and not key.startswith("execution.")
+    }
+
+
+def _label(name: str, differing: Sequence[str], settings: dict[str, Any]) -> str:
+    if not differing:
+        return name
+    shown = [f"{key.split('.')[-1]}={settings.get(key, 'default')}" for key in differing]
+    more = [f"+{len(shown) - MAX_SHOWN}"] if len(shown) > MAX_SHOWN else []
+    return f"{name} ({', '.join([*shown[:MAX_SHOWN], *more])})"
 
 
 def common_target(runs: Sequence[FinishedRun]) -> float:
@@ -143,7 +202,10 @@ def common_target(runs: Sequence[FinishedRun]) -> float:
 
 def common_metric(runs: Sequence[FinishedRun]) -> Metric:
     """Return the metric of the runs, which must be one and the same."""
+    _require_runs(runs)
     names = sorted({run.metric.name for run in runs})
+    if not names:
+        raise RunError("there are no runs to compare, got an empty list. Give one run at least.")
     if len(names) > 1:
         raise RunError(
             f"the runs are judged by different metrics, {' and '.join(names)}. Compare runs of one task."

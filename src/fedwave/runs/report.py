@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fedwave.console import print_tables
 from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name, interval
 
-WIDE = 1_000  # characters; more than any table needs
+__all__ = ["cost_table", "final_table", "print_tables"]
 
 
 def final_table(runs: Sequence[FinishedRun]) -> Table:
     """Return one row per setting, with 95 % confidence intervals where there are several seeds."""
-    over_cell = any(run.has_cell for run in runs)
     metric = common_metric(runs)
+    over_cell = any(run.has_cell for run in runs)
     scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
     table = _table(
         "run",
@@ -67,16 +67,6 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
             f"{len(costs)} of {len(group)} seed{'s' if len(group) > 1 else ''}",
         )
     return table
-
-
-def print_tables(console: Console, *tables: Table) -> None:
-    """Print tables one below the other; a pipe has no width, so nothing is cut there."""
-    if not console.is_terminal:
-        console.width = max(console.width, WIDE)
-    for index, table in enumerate(tables):
-        if index:
-            console.print()
-        console.print(table)
 
 
 def _table(*headings: str) -> Table:

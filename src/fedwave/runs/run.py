@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
 from fedwave.data import Dataset, OwnSplit
-from fedwave.errors import RunError
+from fedwave.errors import require_type, shown
 from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
 from fedwave.experiments.load import experiment_to_toml, load_experiment
-from fedwave.experiments.schema import GIVEN, Experiment
+from fedwave.experiments.schema import GIVEN, PASSED, DataSection, Experiment
+from fedwave.runs.checks import require_fitting_state, require_whole_tables
 from fedwave.runs.folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
+from fedwave.runs.lock import locked
+from fedwave.runs.provenance import describe_start, differences_of_place, identity, require_same_run
 from fedwave.runs.summary import summarise
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.state import State
 
 
 class StopRun(Exception):  # noqa: N818 - it is a request, not an error
@@ -58,21 +61,36 @@ def run_experiment(
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
     split: OwnSplit | None = None,
+    adapt: Callable[[Simulation], Simulation] | None = None,
     observers: Iterable[Observer] = (),
 ) -> RunResult:
-    """Train, and leave a run folder at ``out``.
+    """Train, and leave a run folder at ``out``, which must be new or empty.
 
-    ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names.
+    ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names. ``adapt``
+    changes the simulation before it runs: a planner, a world or an engine of your own; give it to
+    ``resume_run`` too.
     """
+    _require_arguments(out, dataset, split)
+    require_type(
+        experiment,
+        Experiment,
+        name="experiment",
+        fix='Make one with load_experiment("preset or file") or experiment_from({...}).',
+    )
+    watching = _require_observers(observers)
+    if dataset is not None:  # the folder must not name data that the run has not seen
+        section = DataSection(dataset=PASSED, standardise=experiment.data.standardise)
+        experiment = experiment.model_copy(update={"data": section})
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     own = _own_split(experiment, data, split)
-    simulation = build_simulation(experiment, dataset=data, split=own)
-    folder = RunFolder.create(
-        Path(out),
-        config_toml=experiment_to_toml(experiment),
-        environment=_environment(experiment, data, own),
-    )
-    return _go_on(simulation, experiment, folder, data, observers)
+    simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
+    state = simulation.initial_state()
+    start = describe_start(experiment, data, own, str(simulation.train.torch_device))
+    folder = RunFolder.prepare(Path(out))
+    with locked(folder.path):
+        RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
+        folder.begin(config_toml=experiment_to_toml(experiment), environment=start)
+        return _go_on(simulation, experiment, folder, data, state, start["identity"], watching)
 
 
 def resume_run(
@@ -81,28 +99,34 @@ def resume_run(
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
     split: OwnSplit | None = None,
+    adapt: Callable[[Simulation], Simulation] | None = None,
+    from_start: bool = False,
     observers: Iterable[Observer] = (),
 ) -> RunResult:
-    """Go on with a run that was stopped; it ends as if it had never been interrupted."""
+    """Go on with a run that was stopped; it ends as if it had never been interrupted.
+
+    ``from_start`` computes all of its rounds again: where a table was lost, that rebuilds it to the bit.
+    """
+    _require_arguments(path, dataset, split)
+    watching = _require_observers(observers)
     folder = RunFolder.open(Path(path))
-    experiment = load_experiment(folder.path / CONFIG)
-    data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
-    recorded = folder.read_json(ENVIRONMENT)
-    if recorded.get("dataset_fingerprint") != data.fingerprint():
-        raise RunError(
-            f"{folder.path} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, "
-            f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to it."
-        )
-    own = _own_split(experiment, data, split)
-    given = None if own is None else own.fingerprint()
-    if recorded.get("split_fingerprint") != given:
-        raise RunError(
-            f"{folder.path} was started with another split of the data among devices: fingerprint "
-            f"{recorded.get('split_fingerprint')}, now {given}. Restore partition.path, or give resume_run "
-            "the same split."
-        )
-    simulation = build_simulation(experiment, dataset=data, split=own)
-    return _go_on(simulation, experiment, folder, data, observers)
+    with locked(folder.path):
+        experiment = load_experiment(folder.path / CONFIG)
+        data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
+        own = _own_split(experiment, data, split)
+        recorded = folder.read_json(ENVIRONMENT)
+        require_same_run(folder.path, recorded, experiment, data, own)
+        simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
+        name = identity(experiment, data, own)
+        saved = None if from_start else folder.load_checkpoint(name)
+        if saved is None:
+            state = simulation.initial_state()
+        else:
+            require_fitting_state(folder.path, saved, simulation)
+            require_whole_tables(folder.path, saved.next_round, simulation)
+            state = saved.to(simulation.train.torch_device)
+        notes = differences_of_place(recorded, str(simulation.train.torch_device))
+        return _go_on(simulation, experiment, folder, data, state, name, watching, notes)
 
 
 def _go_on(
@@ -110,17 +134,21 @@ def _go_on(
     experiment: Experiment,
     folder: RunFolder,
     data: Dataset,
+    state: State,
+    name: str,
     observers: Iterable[Observer],
+    notes: tuple[str, ...] = (),
 ) -> RunResult:
-    """Run from the folder's checkpoint (or from the start) to the last round."""
+    """Run from the given state to the last round; ``name`` is the run's identity, for its checkpoints."""
     watching = [*observers, *_log_observers(experiment, folder)]
-    saved = folder.load_checkpoint()
-    state = simulation.initial_state() if saved is None else saved.to(simulation.train.torch_device)
     folder.forget_from(state.next_round)
+    warnings = (*simulation.warnings, *notes)
+    for warning in warnings:
+        logging.getLogger("fedwave").warning("%s", warning)
     for observer in watching:
-        observer.started(folder.path, experiment, state.next_round, simulation.warnings)
-    if saved is None:
-        folder.save_checkpoint(state)
+        observer.started(folder.path, experiment, state.next_round, warnings)
+    if state.next_round == 0:
+        folder.save_checkpoint(state, name)
     stopped: str | None = None
     is_due = True
     with closing(simulation.open_devices()) as devices:
@@ -130,15 +158,43 @@ def _go_on(
             is_last = state.next_round == experiment.num_rounds
             is_due = is_last or state.next_round % experiment.execution.checkpoint_every == 0
             if is_due:
-                folder.save_checkpoint(state)
+                folder.save_checkpoint(state, name)
             stopped = _tell(watching, record)
     if stopped is not None and not is_due:
-        folder.save_checkpoint(state)
+        folder.save_checkpoint(state, name)
     folder.save_model(simulation.model.to_state_dict(state.parameters))
-    summary = summarise(simulation, experiment, folder, data)
+    summary = summarise(simulation, experiment, folder, data, state.parameters)
     folder.write_json(SUMMARY, summary)
     is_finished = state.next_round == experiment.num_rounds
     return RunResult(folder.path, summary, None if is_finished else stopped)
+
+
+def _require_arguments(folder: object, dataset: object, split: object) -> None:
+    require_type(folder, (str, Path), name="the run folder", fix="Give its path.")
+    if dataset is not None:
+        require_type(
+            dataset, Dataset, name="dataset", fix="Make one with dataset_from_arrays(inputs, labels)."
+        )
+    if split is not None:
+        require_type(split, OwnSplit, name="split", fix="Make one with own_split(device_of_sample).")
+
+
+def _require_observers(observers: Iterable[Observer]) -> list[Observer]:
+    """Return the observers as a list, or raise before the run begins if one of them cannot watch it."""
+    require_type(observers, Iterable, name="observers", fix="Give a list of observers: [observer].")
+    found = list(observers)
+    for observer in found:
+        for method in ("started", "round_done"):
+            if not callable(getattr(observer, method, None)):
+                raise TypeError(
+                    f"an observer must have the methods started and round_done, got {shown(observer)} "
+                    f"without {method}. Add it; it may do nothing."
+                )
+    return found
+
+
+def _as_it_is(simulation: Simulation) -> Simulation:
+    return simulation
 
 
 def _own_split(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> OwnSplit | None:
@@ -165,24 +221,3 @@ def _log_observers(experiment: Experiment, folder: RunFolder) -> list[Observer]:
     from fedwave.runs.tensorboard import TensorBoardLog
 
     return [TensorBoardLog(folder.path / "tensorboard")]
-
-
-def _environment(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> dict[str, Any]:
-    packages = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
-    return {
-        "seed": experiment.seed,
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-        "versions": {name: _version(name) for name in packages},
-        "dataset": data.name,
-        "dataset_source": data.source,
-        "dataset_fingerprint": data.fingerprint(),
-        **({} if split is None else {"split_fingerprint": split.fingerprint()}),
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

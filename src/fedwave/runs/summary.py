@@ -8,14 +8,18 @@ import numpy as np
 
 from fedwave.data import Dataset
 from fedwave.experiments.schema import Experiment
-from fedwave.learning.parameters import num_parameters
+from fedwave.learning.parameters import Parameters, num_parameters
 from fedwave.runs.folder import RunFolder
 from fedwave.server import CellPlanner
 from fedwave.simulation.simulation import Simulation
 
 
 def summarise(
-    simulation: Simulation, experiment: Experiment, folder: RunFolder, data: Dataset
+    simulation: Simulation,
+    experiment: Experiment,
+    folder: RunFolder,
+    data: Dataset,
+    parameters: Parameters,
 ) -> dict[str, Any]:
     """Return what summary.json holds."""
     columns = folder.table()
@@ -37,7 +41,7 @@ def summarise(
         "dataset": data.name,
         "num_train_devices": len(simulation.train),
         "num_heldout_devices": len(simulation.heldout),
-        "num_parameters": num_parameters(simulation.initial_state().parameters),
+        "num_parameters": num_parameters(parameters),
         "final": {name: float(columns[name][-1]) for name in final if np.isfinite(columns[name][-1])},
         f"best_heldout_{metric.name}": float(best()) if measured.size else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),

@@ -81,7 +81,7 @@ def read_table(path: Path) -> dict[str, Any]:
             header, *rows = list(csv.reader(file))
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}. Give the folder of a run.") from error
-    except ValueError:
+    except (ValueError, csv.Error):
         header, rows = [], []
     if not rows:
         raise RunError(f"{path} has no rounds yet. Let the run finish a round first.")
@@ -91,10 +91,16 @@ def read_table(path: Path) -> dict[str, Any]:
         return {
             name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)
         }
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise RunError(
             f"{path} is not as the run wrote it ({error}). Restore it; tables are not to be edited."
         ) from error
+
+
+def round_of(line: str) -> int:
+    """Return the round that a table's line belongs to: its first column; -1 if it has none."""
+    text = line.partition(",")[0]
+    return int(text) if text.isascii() and text.isdigit() else -1
 
 
 def _written(value: Any) -> Any:

@@ -22,7 +22,7 @@ class TensorBoardLog:
         """Open the log; what it holds of rounds that will be run again is dropped."""
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(self._folder), purge_step=next_round or None)
+        self._writer = SummaryWriter(str(self._folder), purge_step=next_round)
 
     def round_done(self, record: RoundRecord) -> None:
         """Write the round's numbers."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedwave.allocation import AllocationProblem
-from fedwave.errors import ProblemError
+from fedwave.errors import ProblemError, shown
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
@@ -76,7 +76,14 @@ def problem_of_cell(
     ``num_samples`` is D of every device, or one number for all. The channel is the one that training over
     this cell would meet in that round.
     """
-    worth = np.asarray(contribution, dtype=np.float64)
+    if not hasattr(cell, "fleet"):  # the class itself needs more than numpy
+        raise TypeError(
+            f'cell must be a cell, got {shown(cell)}. Make one with load_cell("paper", num_devices=100).'
+        )
+    try:
+        worth = np.asarray(contribution, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(f"contribution must hold numbers only, got {shown(contribution)}.") from None
     if worth.shape != (cell.num_devices,):
         raise ProblemError(
             f"contribution must have one entry for each of the cell's {cell.num_devices} devices, got shape "

@@ -7,12 +7,10 @@ from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.errors import ConfigError, did_you_mean, shown
 from fedwave.settings.layers import sections_in, tag_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
-
-_MAX_SHOWN = 80  # characters of a wrong value
 
 
 def validate(
@@ -72,7 +70,7 @@ def _line(
     if kind == "value_error":
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
     rule = " or ".join(dict.fromkeys(_rule(other) for other in alike)).replace(" or be ", " or ")
-    hint = _hint(keys[-1] if keys else "", got)
+    hint = _hint(keys[-1].partition("[")[0] if keys else "", got)
     hint = hint or f" Change it in the file or with -s {name.partition('[')[0]}=..."
     return f"{name} must {rule}, got {_shown(got)}.{hint}"
 
@@ -100,12 +98,11 @@ def _kinds(section: type[BaseModel] | None, keys: list[str]) -> str:
 def _shown(got: object) -> str:
     if isinstance(got, dict):
         return "a table"
-    text = repr(got)
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+    return shown(got)
 
 
 def _hint(key: str, got: object) -> str:
-    is_number = isinstance(got, int | float) and not isinstance(got, bool)
+    is_number = isinstance(got, int | float) and not isinstance(got, bool) and abs(got) < 1e300
     if key == "num_blocks" and is_number:
         return " Without a radio block nobody can upload."
     if key == "carrier_frequency_hz" and is_number and 0 < float(str(got)) <= 100:

@@ -7,7 +7,6 @@ the watts of a preset when dBm are given, the options of a channel when another 
 from __future__ import annotations
 
 import copy
-import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,8 +14,7 @@ from pydantic import BaseModel
 
 from fedwave.errors import ConfigError
 from fedwave.settings.section import Section
-
-Settings = dict[str, Any]
+from fedwave.toml_text import Settings, toml_from_text
 
 
 def read_toml(path: Path, *, what: str, advice: str) -> Settings:
@@ -29,15 +27,6 @@ def read_toml(path: Path, *, what: str, advice: str) -> Settings:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"cannot read the {what} {path}: {reason}. {advice}") from error
     return toml_from_text(text, name=f"the {what} {path}")
-
-
-def toml_from_text(text: str, *, name: str) -> Settings:
-    """Return the content of a TOML text; ``name`` is what a message calls it."""
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(f"{name} is not valid TOML: {reason}. Correct that line.") from error
 
 
 def anchor_paths(table: Settings, base_dir: Path) -> Settings:

@@ -42,5 +42,5 @@ def _value(text: str) -> Any:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):  # RecursionError: brackets without end
+    except (ValueError, RecursionError):  # RecursionError: brackets without end
         return text.strip()

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fedwave.errors import ConfigError
 
-PositiveInt = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
+LARGEST = 2**63 - 1  # what tables, checkpoints and JSON can hold
+PositiveInt = Annotated[int, Field(ge=1, le=LARGEST)]
+NonNegativeInt = Annotated[int, Field(ge=0, le=LARGEST)]
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def file_name(text: str) -> Path:
+    """Return the path that a setting names; refuse what no file can be called, or no TOML can hold."""
+    if "\0" in text or not text:
+        raise ValueError("a file's name must not be empty or hold a zero byte")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("the name must be UTF-8, so that config.toml can hold it. Rename the file") from None
+    return Path(text)
 
 
 class Section(BaseModel):

@@ -1,1 +1,1 @@
-"""What the world answers: devices that compute, uploads that arrive or not, joules, seconds and records."""
+"""One federated training run: its state, its rounds, its devices, and the world that answers."""

@@ -87,9 +87,14 @@ def _gap(facts: Facts) -> float | None:
     return allocation.gap if allocation is not None and math.isfinite(allocation.upper_bound) else None
 
 
-def _below(facts: Facts) -> float:
+def _below(facts: Facts) -> float | None:
     points = facts.turning_point[facts.events.reports.device_index]
-    return float((facts.first_norms < points).mean())
+    return _over_reports(np.mean, facts.first_norms < points)
+
+
+def _over_reports(figure: Callable[[NDArray[Any]], Any], values: NDArray[Any]) -> float | None:
+    """Return a figure of those that computed; nothing where nobody did."""
+    return float(figure(values)) if values.size else None
 
 
 def _allocation(name: str) -> Callable[[Facts], Any]:
@@ -121,7 +126,7 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "train_loss",
         "number",
         "mean loss after adaptation of the devices that computed, at the model that the round began with",
-        lambda facts: float(facts.events.reports.loss.mean()),
+        lambda facts: _over_reports(np.mean, facts.events.reports.loss),
     ),
     Column(
         "heldout_loss",
@@ -161,13 +166,19 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "gradient_norm_min",
         "number",
         "smallest norm of the first local step's gradient",
-        lambda facts: float(facts.first_norms.min()),
+        lambda facts: _over_reports(np.min, facts.first_norms),
     ),
     Column(
-        "gradient_norm_mean", "number", "mean of those norms", lambda facts: float(facts.first_norms.mean())
+        "gradient_norm_mean",
+        "number",
+        "mean of those norms",
+        lambda facts: _over_reports(np.mean, facts.first_norms),
     ),
     Column(
-        "gradient_norm_max", "number", "largest of those norms", lambda facts: float(facts.first_norms.max())
+        "gradient_norm_max",
+        "number",
+        "largest of those norms",
+        lambda facts: _over_reports(np.max, facts.first_norms),
     ),
     Column(
         "share_below_turning_point",
@@ -332,6 +343,22 @@ def record_round(facts: Facts) -> RoundRecord:
         else:
             device_columns[column.name] = value
     return RoundRecord(facts.events.round_index, columns, facts.device_ids, device_columns, facts.heldout)
+
+
+def table_headers(metric: Metric, *, over_cell: bool, num_local_steps: int) -> dict[str, list[str]]:
+    """Return the names of the columns that a run's tables have, in order."""
+    rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if over_cell or not c.needs_cell]
+    devices: list[str] = []
+    for column in DEVICE_COLUMNS:
+        if over_cell or not column.needs_cell:
+            steps = range(num_local_steps) if "{step}" in column.name else range(1)
+            devices += [column.name.format(step=step) for step in steps]
+    heldout = [name.format(metric=metric.name) for name, _, _ in HELDOUT_COLUMNS]
+    return {
+        "rounds.csv": ["round", *rounds],
+        "devices.csv": ["round", "device", *devices],
+        "heldout.csv": ["round", "device", *heldout],
+    }
 
 
 def kind_of(name: str, columns: Sequence[tuple[str, Kind]]) -> Kind | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from fedwave.errors import DivergenceError
+from fedwave.learning import Parameters
 from fedwave.simulation.records import HeldOutResult
 from fedwave.units import FloatArray, IntArray
 
@@ -27,6 +29,17 @@ def require_finite_evaluation(round_index: int, result: HeldOutResult) -> None:
         first = int(bad[0])
         where = f"held-out device {result.device_ids[first]}"
         raise _divergence(round_index, where, str(result.loss[first]))
+
+
+def require_finite_model(round_index: int, parameters: Parameters) -> None:
+    """Raise if the global model holds a value that is not finite: it must not reach a checkpoint."""
+    for name, value in parameters.items():
+        if not bool(torch.isfinite(value).all()):
+            raise DivergenceError(
+                f"the global model is not finite after round {round_index}: {name} has "
+                f"{int((~torch.isfinite(value)).sum())} values that overflowed. Lower algorithm.meta_lr; the "
+                "last good checkpoint is kept."
+            )
 
 
 def _divergence(round_index: int, where: str, got: str) -> DivergenceError:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.errors import RunError
 from fedwave.units import FloatArray
 
 
@@ -56,6 +57,13 @@ class Ledger:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ledger:
         """Return the account that a checkpoint holds."""
+        for name in ("elapsed_s", "device_energy_j"):
+            values = arrays.get(name, np.zeros(0))
+            if values.ndim != 1 or not values.size or values.dtype != np.float64 or np.isnan(values).any():
+                raise RunError(
+                    f"the checkpoint's account of seconds and joules is damaged: {name} must hold numbers. "
+                    "Restore the checkpoint, or compute the run again with --from-start."
+                )
         return cls(float(arrays["elapsed_s"][0]), np.asarray(arrays["device_energy_j"]))
 
     def after(self, costs: RoundCosts) -> Ledger:

@@ -12,7 +12,8 @@ from fedwave.selection import turning_point
 from fedwave.simulation.columns import Facts, record_round
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool
-from fedwave.simulation.divergence import require_finite_evaluation
+from fedwave.simulation.devices.work import EvaluationWork, LocalWork
+from fedwave.simulation.divergence import require_finite_evaluation, require_finite_model
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
@@ -24,24 +25,47 @@ class Simulation:
     """A federation, its devices, and when the model is evaluated."""
 
     federation: Federation
-    open_devices: Callable[[], Devices]  # starts whatever computes; to be closed by the caller
-    model: Model
-    task: Task
-    train: DevicePool
-    heldout: DevicePool
-    similarity_penalty: float
-    variance_penalty: float
+    local: LocalWork
+    evaluation: EvaluationWork
+    engine: Callable[[LocalWork, EvaluationWork], Devices]  # starts whatever computes the devices
     num_rounds: int
     evaluate_every: int
-    seed: int
-    first_parameters: Parameters | None = None  # a warm start; None: drawn from the seed
+    warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
     warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
 
+    @property
+    def model(self) -> Model:
+        """What is trained."""
+        return self.local.model
+
+    @property
+    def task(self) -> Task:
+        """What it is trained for."""
+        return self.local.task
+
+    @property
+    def train(self) -> DevicePool:
+        """The devices that train."""
+        return self.local.pool
+
+    @property
+    def heldout(self) -> DevicePool:
+        """The devices that the model is evaluated on."""
+        return self.evaluation.pool
+
+    def open_devices(self) -> Devices:
+        """Start whatever computes the devices; the caller closes it."""
+        return self.engine(self.local, self.evaluation)
+
     def initial_state(self) -> State:
-        """Return theta^0, drawn from the seed or given, and every part's first state."""
-        parameters = self.first_parameters
-        if parameters is None:
-            parameters = self.model.initial_parameters(generator(self.seed, Stream.MODEL_INIT))
+        """Return theta^0, given by a warm start or drawn from the seed, and every part's first state."""
+        return self.fresh_state() if self.warm_start is None else self._first_state(self.warm_start())
+
+    def fresh_state(self) -> State:
+        """Return the first state of a run that starts from a random model."""
+        return self._first_state(self.model.initial_parameters(generator(self.local.seed, Stream.MODEL_INIT)))
+
+    def _first_state(self, parameters: Parameters) -> State:
         # Sorted by name, as a checkpoint gives them back: the order of a sum decides its last bits.
         parameters = {name: parameters[name] for name in sorted(parameters)}
         return State(
@@ -55,6 +79,7 @@ class Simulation:
         """Return the state after one round of Alg. 1, evaluated where it is due, and the record of it."""
         start = time.perf_counter()
         after, events = play_round(self.federation, devices, state)
+        require_finite_model(events.round_index, after.parameters)
         is_due = after.next_round % self.evaluate_every == 0 or after.next_round == self.num_rounds
         heldout = devices.evaluate(after.parameters) if is_due else None
         if heldout is not None:
@@ -74,6 +99,6 @@ class Simulation:
     def _turning_point(self) -> FloatArray:
         return turning_point(
             self.train.num_samples,
-            similarity_penalty=self.similarity_penalty,
-            variance_penalty=self.variance_penalty,
+            similarity_penalty=self.local.similarity_penalty,
+            variance_penalty=self.local.variance_penalty,
         )

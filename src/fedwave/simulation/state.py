@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fedwave.errors import RunError
@@ -50,12 +52,12 @@ class State:
                     "It was written by another version of fedwave; use that one."
                 )
             parts[part][rest] = tensors[name]
-        ledger = {name: value.numpy() for name, value in parts["ledger"].items()}
+        ledger = _to_arrays(parts["ledger"])
         return cls(
             next_round,
             parts["parameters"],
             parts["server_step"],
-            {name: value.numpy() for name, value in parts["planner"].items()},
+            _to_arrays(parts["planner"]),
             Ledger.from_arrays(ledger) if ledger else None,
         )
 
@@ -68,3 +70,10 @@ class State:
             self.planner,
             self.ledger,
         )
+
+
+def _to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+    try:
+        return {name: value.numpy() for name, value in tensors.items()}
+    except TypeError as error:  # a type that numpy does not have, such as bfloat16
+        raise RunError(f"the checkpoint holds values that no run writes ({error}). Restore it.") from error

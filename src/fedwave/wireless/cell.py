@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from fedwave.errors import ProblemError
+from fedwave.errors import ProblemError, require_type, shown
+from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.units import FloatArray
 from fedwave.wireless.channel_draw import ChannelDraw
@@ -36,8 +37,17 @@ class Cell:
     @classmethod
     def build(cls, config: CellConfig, *, num_devices: int, seed: int) -> Cell:
         """Return the cell with its fleet and places drawn; files are read and checked here."""
-        if num_devices < 1:
-            raise ProblemError(f"num_devices must be >= 1, got {num_devices}. A cell needs a device.")
+        require_type(config, CellConfig, name="config", fix="Make one with load_cell_config(preset or file).")
+        if not isinstance(num_devices, int) or isinstance(num_devices, bool) or num_devices < 1:
+            raise ProblemError(
+                f"num_devices must be a whole number >= 1, got {shown(num_devices)}. A cell needs a device."
+            )
+        # A gain for each device and block, some arrays of that size while it is drawn, and the fleet.
+        require_memory(
+            8 * (num_devices * (config.num_blocks + 16) + 4 * config.num_blocks),
+            what=f"a cell of {num_devices:,} devices and {config.num_blocks:,} blocks",
+            fix="Use fewer of them.",
+        )
         config.interference.check(num_blocks=config.num_blocks)
         return cls(
             config=config,

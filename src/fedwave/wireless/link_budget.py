@@ -94,9 +94,10 @@ def device_links(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> DeviceL
 
 def link_budget(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> LinkBudget:
     """Return the budget of the best, median and worst device by SNR at full power."""
-    if not model_bits > 0:
+    if not (model_bits > 0 and np.isfinite(model_bits)):
         raise ProblemError(
-            f"model_bits must be > 0, got {model_bits:g}. It is parameters times bits per parameter."
+            f"model_bits must be a finite number > 0, got {model_bits:g}. "
+            "It is parameters times bits per parameter."
         )
     links = device_links(cell, draw, model_bits=model_bits)
     order = np.argsort(-links.snr, kind="stable")

@@ -7,9 +7,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.errors import ConfigError, did_you_mean, require_type
 from fedwave.settings import anchor_paths, merge, read_toml, validate
-from fedwave.settings.layers import Settings, toml_from_text
+from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.config import CellConfig
 
@@ -25,17 +25,21 @@ CELL_PRESETS: tuple[str, ...] = (
 
 
 def load_cell(
-    preset_or_path: str, *, num_devices: int, seed: int = 0, overrides: Mapping[str, Any] | None = None
+    preset_or_path: str | Path, *, num_devices: int, seed: int = 0, overrides: Mapping[str, Any] | None = None
 ) -> Cell:
     """Return a cell with its fleet and places drawn, e.g. ``load_cell("umi-3.5ghz", num_devices=100)``."""
     return Cell.build(load_cell_config(preset_or_path, overrides), num_devices=num_devices, seed=seed)
 
 
-def load_cell_config(preset_or_path: str, overrides: Mapping[str, Any] | None = None) -> CellConfig:
+def load_cell_config(preset_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> CellConfig:
     """Return the checked settings of a preset, or of a TOML file (anything that ends in .toml)."""
-    table: Settings = {"preset": preset_or_path}
-    if preset_or_path.endswith(".toml"):
-        path = Path(preset_or_path)
+    require_type(
+        preset_or_path, (str, Path), name="the cell", fix="Give the name of a preset or a .toml file."
+    )
+    source = str(preset_or_path)
+    table: Settings = {"preset": source}
+    if source.endswith(".toml"):
+        path = Path(source)
         advice = "Check the path; `fedwave cell` lists the presets."
         table = anchor_paths(read_toml(path, what="cell file", advice=advice), path.parent)
     # An override's own paths start where the user is.

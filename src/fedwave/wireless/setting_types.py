@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from fedwave.settings.section import file_name
+
 
 def _from_text(value: Any) -> Any:
-    return Path(value) if isinstance(value, str) else value
+    return file_name(value) if isinstance(value, str) else value
 
 
 Decibel = Annotated[float, Field(ge=-1000.0, le=1000.0)]  # beyond it the linear value leaves the float range

@@ -22,19 +22,28 @@ def test_it_is_sp1_and_the_lambert_formula_of_each_device():
         assert account(problem, found).upload_delay_s[i] == pytest.approx(delay)
 
 
-def test_its_blocks_minimise_the_sum_of_its_costs():
-    problem = paper_problem(4, num_devices=3, num_blocks=3)
-    found = allocate(problem, "fedl")
-    entry = account(problem, found)
-    ours = float((entry.upload_energy_j + entry.upload_delay_s).sum())
+@pytest.mark.parametrize("seed", range(12))
+def test_its_blocks_minimise_the_sum_of_its_costs(seed):
+    gain = np.random.default_rng(seed).uniform(0.05, 2, (3, 3))
+    weights = {"energy_weight": 3.0, "delay_weight": 0.5}
+    problem = paper_problem(seed, num_devices=3, num_blocks=3, channel_gain=gain, max_power_w=2.0, **weights)
+    entry = account(problem, allocate(problem, "fedl"))
+    ours = float((3.0 * entry.upload_energy_j + 0.5 * entry.upload_delay_s).sum())
 
     def cost(pairs):
         total = 0.0
         for i, m in pairs:
             p = np.linspace(1e-4, 1, 20_001) * problem.max_power_w[i]
             noise = problem.interference_w[m] + 1.0
-            total += ((p + 1) / np.log2(1 + problem.channel_gain[i] * p / noise)).min()
+            total += ((3.0 * p + 0.5) / np.log2(1 + gain[i, m] * p / noise)).min()
         return total
 
     best = min(cost(pairs) for pairs in assignments(3, 3) if len(pairs) == 3)
     assert ours == pytest.approx(best, rel=1e-6)
+
+
+def test_a_block_that_a_device_cannot_use_is_matched_last():
+    # Each device has one block that it hears; only one matching serves all three.
+    gain = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.01, 0.0, 0.0]])
+    problem = paper_problem(0, num_devices=3, num_blocks=3, channel_gain=gain, max_power_w=1.0)
+    assert allocate(problem, "fedl").block_of_device.tolist() == [1, 2, 0]

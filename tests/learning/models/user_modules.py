@@ -20,7 +20,7 @@ def small_user_net(input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
 
 
 class DataDependentNet(nn.Module):
-    """vmap cannot map this: its control flow looks at the data."""
+    """vmap cannot map this: its control flow looks at its weights."""
 
     def __init__(self, input_shape: tuple[int, ...], num_outputs: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class DataDependentNet(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         outputs: Tensor = self.linear(inputs.flatten(1))
-        return outputs * 2 if float(inputs.sum()) > 0 else outputs
+        return outputs * 2 if float(self.linear.weight.detach().sum()) > 0 else outputs
 
 
 class RandomFeatures(nn.Module):

@@ -28,7 +28,7 @@ class Cnn:
 
     input_shape: tuple[int, int, int]  # channels, height, width
     num_outputs: int
-    channels: tuple[int, ...] = (32, 64, 128)
+    channels: tuple[int, ...]
 
     @property
     def pooled_extent(self) -> tuple[int, int]:

@@ -22,7 +22,7 @@ class Mlp:
 
     input_shape: tuple[int, ...]
     num_outputs: int
-    hidden: tuple[int, ...] = (64,)
+    hidden: tuple[int, ...]
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -13,8 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedwave.errors import ModelError
+from fedwave.learning.models.probe import one_line, refuse_unsuitable, require_unchanged, try_meta_step
 from fedwave.learning.models.state_dict import require_layout
 from fedwave.learning.parameters import Parameters
 
@@ -31,7 +33,7 @@ class UserModel:
         self, source: str | Callable[..., nn.Module], input_shape: tuple[int, ...], num_outputs: int
     ) -> None:
         self._set_up(source, input_shape, num_outputs)
-        self._check_samples_are_independent()
+        refuse_unsuitable(self._template, self._name)
         self.is_vectorised = True
         self._probe()
 
@@ -46,6 +48,7 @@ class UserModel:
         else:
             self._name, self._factory = getattr(source, "__qualname__", repr(source)), source
         self._template = self._build(seed=0)
+        torch.backends.mha.set_fastpath_enabled(False)  # it has no gradient
         # functional_call swaps tensors inside the module, so every thread needs a copy of its own.
         self._per_thread = threading.local()
 
@@ -55,6 +58,7 @@ class UserModel:
             "arguments": (self._source, self._input_shape, self._num_outputs),
             "is_vectorised": self.is_vectorised,
             "buffers": dict(self._template.named_buffers(remove_duplicate=False)),
+            "frozen": {n: v.detach() for n, v in self._template.named_parameters() if not v.requires_grad},
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -64,6 +68,9 @@ class UserModel:
         for name, value in state["buffers"].items():
             parent, _, own_name = name.rpartition(".")
             setattr(self._template.get_submodule(parent), own_name, value)
+        own = dict(self._template.named_parameters())
+        for name, value in state["frozen"].items():
+            own[name].data = value
 
     def _build(self, *, seed: int) -> nn.Module:
         offered = {
@@ -78,9 +85,9 @@ class UserModel:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 module = self._factory(**arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(
-                f"model.kind {self._name} failed to build: {type(error).__name__}: {_one_line(error)}. "
+                f"model.kind {self._name} failed to build: {type(error).__name__}: {one_line(error)}. "
                 "The factory is called with those of input_shape, num_outputs and num_classes that it "
                 "accepts and must return an nn.Module."
             ) from error
@@ -91,88 +98,75 @@ class UserModel:
             )
         return module.eval()
 
-    def _check_samples_are_independent(self) -> None:
-        for name, module in self._template.named_modules():
-            if isinstance(module, nn.modules.batchnorm._BatchNorm):
-                raise ModelError(
-                    f"model.kind {self._name} has a batch-normalisation layer ({name}), which mixes samples "
-                    "and keeps state outside the parameters. Use nn.GroupNorm or nn.LayerNorm instead."
-                )
-
     def _probe(self) -> None:
-        """Run two devices with two samples: choose between vmap and a loop, check the output shape."""
+        """Let two devices take a meta-step: choose between vmap and a loop, refuse what cannot train."""
         parameters = self.initial_parameters(np.random.default_rng(0))
         stacked = {name: torch.stack([value, value]) for name, value in parameters.items()}
-        inputs = torch.zeros(2, 2, *self._input_shape)
-        with torch.no_grad():
-            try:
-                outputs = self.outputs(stacked, inputs)
-            except Exception:  # whatever vmap cannot map may still run in a loop
-                self.is_vectorised = False
-                try:
-                    outputs = self.outputs(stacked, inputs)
-                except Exception as error:
-                    raise ModelError(
-                        f"model.kind {self._name} cannot run on inputs of shape {self._input_shape}: "
-                        f"{type(error).__name__}: {_one_line(error)}. Make its forward take "
-                        "(samples, *input_shape)."
-                    ) from error
-        expected = (2, 2, self._num_outputs)
-        if tuple(outputs.shape) != expected:
-            raise ModelError(
-                f"model.kind {self._name} must return (samples, {self._num_outputs}) outputs, got "
-                f"{tuple(outputs.shape[1:])} for 2 samples. Return one for each class or value to predict."
-            )
+        try:
+            try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
+        except ModelError:
+            self.is_vectorised = False  # whatever vmap cannot map may still run in a loop
+            try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
+        used = dict(self._per_thread.module.named_buffers())
+        require_unchanged(dict(self._template.named_buffers()), used, self._name)
 
     def initial_parameters(self, rng: np.random.Generator) -> Parameters:
-        """Return the parameters of a freshly built module, seeded from ``rng``."""
+        """Return the parameters of a fresh module, seeded from ``rng``, but for those that are frozen."""
         module = self._build(seed=int(rng.integers(2**31)))
-        return {name: value.detach().clone() for name, value in module.named_parameters()}
+        return {
+            name: value.detach().clone() for name, value in module.named_parameters() if value.requires_grad
+        }
 
     def outputs(self, parameters: Parameters, inputs: Tensor) -> Tensor:
         """Return (devices, samples, outputs)."""
         if not hasattr(self._per_thread, "module"):
             self._per_thread.module = copy.deepcopy(self._template).to(inputs.device)
         module = self._per_thread.module
-        buffers = dict(module.named_buffers())  # on the device, as the module is
+        # Buffers and frozen parameters are on the device, as the module is, and in the parameters' precision.
+        like = next(iter(parameters.values())).dtype
+        fixed = {
+            name: value.detach().to(like) if value.is_floating_point() else value.detach()
+            for name, value in (*module.named_buffers(), *module.named_parameters())
+            if name not in parameters
+        }
 
         def one_device(own: Parameters, samples: Tensor) -> Tensor:
-            result: Tensor = functional_call(module, (own, buffers), (samples,))
+            result: Tensor = functional_call(module, {**fixed, **own}, (samples,))
             return result
 
-        if self.is_vectorised:
-            mapped: Tensor = vmap(one_device)(parameters, inputs)
-            return mapped
-        return torch.stack(
-            [
-                one_device({name: value[index] for name, value in parameters.items()}, inputs[index])
-                for index in range(inputs.shape[0])
-            ]
-        )
+        try:
+            # Attention by plain products: the fused kernels cannot be differentiated twice.
+            with sdpa_kernel(SDPBackend.MATH):
+                if self.is_vectorised:
+                    mapped: Tensor = vmap(one_device)(parameters, inputs)
+                    return mapped
+                rows = [{name: value[i] for name, value in parameters.items()} for i in range(len(inputs))]
+                return torch.stack([one_device(*pair) for pair in zip(rows, inputs, strict=True)])
+        except (Exception, SystemExit) as error:
+            raise ModelError(
+                f"model.kind {self._name} failed in its forward: {type(error).__name__}: {one_line(error)}. "
+                "It is called with (samples, *input_shape) and must return (samples, num_outputs)."
+            ) from error
 
     def to_state_dict(self, parameters: Parameters) -> Parameters:
         """Return one model as the module's own state dict: buffers too, and a tied weight by each name."""
-        name_of = {id(value): name for name, value in self._template.named_parameters()}
-        state: Parameters = {}
-        for name, value in self._template.state_dict(keep_vars=True).items():
-            if name in parameters:
-                state[name] = parameters[name]
-            elif id(value) in name_of:  # a tied weight: a copy, as a file cannot hold one tensor twice
-                state[name] = parameters[name_of[id(value)]].clone()
-            else:
-                state[name] = value
-        return state
+        name_of = {id(v): name for name, v in self._template.named_parameters() if name in parameters}
+        return {
+            # A copy: a tied weight has two names, and a file cannot hold one memory under both.
+            name: parameters[name_of[id(value)]].clone() if id(value) in name_of else value.detach()
+            for name, value in self._template.state_dict(keep_vars=True).items()
+        }
 
     def from_state_dict(self, state: Parameters) -> Parameters:
         """Return the model of which ``state`` is the state dict."""
-        own = {name: value.detach() for name, value in self._template.named_parameters()}
+        own = {n: v.detach() for n, v in self._template.named_parameters() if v.requires_grad}
         require_layout(state, self.to_state_dict(own))
         parameters = {name: state[name] for name in own}
         for name, value in self.to_state_dict(parameters).items():
             if name not in own and not torch.equal(state[name].to(value.device), value):
                 raise ModelError(
-                    f"{name} of the state dict must be the buffer or tied weight that {self._name} builds, "
-                    "got other values. Runs train parameters alone: have the factory build these values."
+                    f"{name} of the state dict must be the buffer, frozen or tied weight that {self._name} "
+                    "builds, got other values. Have the factory build these values."
                 )
         return parameters
 
@@ -189,17 +183,13 @@ def import_factory(name: str) -> Callable[..., nn.Module]:
     advice = "Check the spelling, and that the module can be imported from where fedwave runs (PYTHONPATH)."
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # the user's module may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # the user's module may raise anything while it is imported
         raise ModelError(
             f'model.kind "{name}": cannot import "{module_name}" '
-            f"({type(error).__name__}: {_one_line(error)}). {advice}"
+            f"({type(error).__name__}: {one_line(error)}). {advice}"
         ) from error
     try:
         factory: Callable[..., nn.Module] = getattr(module, attribute)
     except AttributeError as error:
         raise ModelError(f'model.kind "{name}": "{module_name}" has no "{attribute}". {advice}') from error
     return factory
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -1,0 +1,73 @@
+"""One writer at a time: a lock on a run's folder that a dead process does not keep."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from fedwave.errors import RunError
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; raise if another process holds it.
+
+    The operating system lets go of it when the process ends, however it ends. On a network disk the lock
+    holds between machines where the disk supports it (NFS 4 does); where locks cannot be had at all, a
+    warning says so.
+    """
+    with _open(folder / LOCK) as file:
+        try:
+            _lock(file)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read(200).strip() or "another process"
+            raise RunError(
+                f"{folder} is being written by {owner}. Wait until it ends, or stop it; two writers would "
+                "mix their rounds."
+            ) from None
+        except OSError as error:
+            logging.getLogger("fedwave").warning(
+                "%s cannot be locked (%s): make sure that no other process writes to it.",
+                folder,
+                error.strerror,
+            )
+        file.seek(0)
+        file.truncate()
+        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                file.truncate(0)
+
+
+def _open(path: Path) -> IO[str]:
+    try:
+        return path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise RunError(
+            f"cannot write to the run folder {path.parent}: {error.strerror}. Make it writable, or copy it."
+        ) from error
+
+
+def _lock(file: IO[str]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise BlockingIOError from error
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

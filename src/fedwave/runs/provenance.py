@@ -1,0 +1,172 @@
+"""What a run was started with, and what may differ when it is resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fedwave.data import Dataset, OwnSplit
+from fedwave.errors import RunError
+from fedwave.experiments.schema import Experiment
+
+PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
+# These decide on the bits; another version of one of them is said when a run is resumed.
+NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
+# Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
+MAY_CHANGE = ("name", "num_rounds", "execution", "evaluation.every")
+
+
+def describe_start(
+    experiment: Experiment, data: Dataset, split: OwnSplit | None, torch_device: str
+) -> dict[str, Any]:
+    """Return what environment.json holds: versions, data, and the settings as they were at the start."""
+    return {
+        "identity": identity(experiment, data, split),
+        "seed": experiment.seed,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "torch_device": torch_device,
+        "versions": versions(),
+        "dataset": data.name,
+        "dataset_source": data.source,
+        "dataset_fingerprint": data.fingerprint(),
+        **({} if split is None else {"split_fingerprint": split.fingerprint()}),
+        "files": dict(_files(experiment)),
+        "settings": experiment.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def identity(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> str:
+    """Return 16 hex digits that name the run: the same for all that compute the same numbers."""
+    essential = {
+        key: value
+        for key, value in flatten(experiment.model_dump(mode="json", exclude_none=True)).items()
+        if not _may_change(key)
+    }
+    parts = [essential, data.fingerprint(), None if split is None else split.fingerprint()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def versions() -> dict[str, str | None]:
+    """Return the installed versions of the packages that matter."""
+    return {name: _version(name) for name in PACKAGES}
+
+
+def require_same_run(
+    folder: Path,
+    recorded: Mapping[str, Any],
+    experiment: Experiment,
+    data: Dataset,
+    split: OwnSplit | None,
+) -> None:
+    """Raise if settings, data or files are not those that the run was started with."""
+    _require_settings(folder, recorded, experiment)
+    if recorded.get("dataset_fingerprint") != data.fingerprint():
+        raise RunError(
+            f"{folder} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, "
+            f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to it."
+        )
+    given = None if split is None else split.fingerprint()
+    if recorded.get("split_fingerprint") != given:
+        raise RunError(
+            f"{folder} was started with another split of the data among devices: fingerprint "
+            f"{recorded.get('split_fingerprint')}, now {given}. Restore partition.path, or give resume_run "
+            "the same split."
+        )
+    files = recorded.get("files")
+    for key, fingerprint in _files(experiment):
+        before = files.get(key) if isinstance(files, dict) else None
+        if before != fingerprint:
+            raise RunError(
+                f"{folder} was started with another file {key}: fingerprint {before}, now {fingerprint}. "
+                "Restore the file; two networks in one table would tell nothing."
+            )
+
+
+def differences_of_place(recorded: Mapping[str, Any], torch_device: str) -> tuple[str, ...]:
+    """Return what is not as it was at the start and may move the last bits, one line each."""
+    then = recorded.get("versions")
+    then = then if isinstance(then, dict) else {}
+    found = [
+        f"the run was started with {name} {then.get(name)}, now {now}: its bits may differ from here on."
+        for name, now in versions().items()
+        if name in NUMERIC_PACKAGES and then.get(name) != now
+    ]
+    device = recorded.get("torch_device")
+    if device is not None and device != torch_device:
+        found.append(
+            f"the run was started on {device}, now {torch_device}: its bits may differ from here on."
+        )
+    return tuple(found)
+
+
+def flatten(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings as one table of dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def setting_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the keys of two flat settings that differ, with both values; None where a side has none."""
+    keys = sorted(set(before) | set(after))
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def _require_settings(folder: Path, recorded: Mapping[str, Any], experiment: Experiment) -> None:
+    started = recorded.get("settings")
+    if not isinstance(started, Mapping):
+        raise RunError(
+            f"{folder} does not say what its run was started with: environment.json has no settings. "
+            "Restore that file, or start the run anew elsewhere."
+        )
+    now = flatten(experiment.model_dump(mode="json", exclude_none=True))
+    changed = setting_differences(flatten(started), now)
+    forbidden = {key: values for key, values in changed.items() if not _may_change(key)}
+    if forbidden:
+        shown = ", ".join(f"{key} was {old!r}, is {new!r}" for key, (old, new) in list(forbidden.items())[:3])
+        more = f" and {len(forbidden) - 3} more" if len(forbidden) > 3 else ""
+        raise RunError(
+            f"{folder}/config.toml is not what the run was started with: {shown}{more}. Only "
+            f"{', '.join(MAY_CHANGE)} may change; put the rest back, or start another run."
+        )
+
+
+def _may_change(key: str) -> bool:
+    return any(key == name or key.startswith(f"{name}.") for name in MAY_CHANGE)
+
+
+def _files(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """Yield the setting and fingerprint of every file that the run reads while it goes on."""
+    settings = flatten(experiment.model_dump(mode="json", exclude_none=True))
+    for key, value in settings.items():
+        # The dataset and a split have fingerprints of their own; a warm start counts once, at the start.
+        if key.split(".")[-1] == "path" and key not in ("data.path", "partition.path", "model.path"):
+            yield key, _file_fingerprint(Path(str(value)))
+
+
+def _file_fingerprint(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}. The run needs it; restore it.") from error
+    return digest.hexdigest()[:16]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

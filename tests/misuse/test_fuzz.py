@@ -1,0 +1,285 @@
+"""Any content of a file gives a FedwaveError or works: settings, cells, problems, tables, checkpoints, data.
+
+``FEDWAVE_FUZZ=20000`` tries so many of each by hand; the default suite and the slow one take fewer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedwave.allocation import allocate, example_problem, load_problem
+from fedwave.data import load_dataset, read_split
+from fedwave.errors import FedwaveError
+from fedwave.experiments import experiment_from, load_experiment
+from fedwave.experiments.build import build_simulation
+from fedwave.experiments.load import experiment_to_toml, preset_text
+from fedwave.runs.compare import read_run
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.run import resume_run, run_experiment
+from fedwave.settings import parse_overrides
+from fedwave.wireless.load import load_cell
+from tests.runs.small_runs import experiment
+
+FEW = int(os.environ.get("FEDWAVE_FUZZ", "60"))
+MANY = max(FEW, 1500)
+PRESETS = ["digits/nufm", "digits/ural", "paper/nufm", "paper/ural-ives"]
+
+scalars = st.one_of(
+    st.booleans(),
+    st.integers(-3, 40),
+    st.sampled_from([0, -1, 2**31, 2**63, 10**30, 1e-300, 1e300, 0.5, 1.0, float("nan"), float("inf")]),
+    st.floats(),
+    st.text(max_size=6),
+    st.sampled_from(
+        ["auto", "cnn", "paper", "given", "a:b", ".", "/", "x.csv", "\0", "$\\frac", "[/red]", "é"]
+    ),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+SECTIONS = {
+    name: sorted(field.annotation.model_fields)
+    for name, field in type(experiment()).model_fields.items()
+    if hasattr(field.annotation, "model_fields")
+}
+KEYS = [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys]
+KEYS += [
+    "seed",
+    "num_rounds",
+    "name",
+    "scheme",
+    "extends",
+    "cell.preset",
+    "cell.num_blocks",
+    "cell.fleet.path",
+]
+KEYS += [
+    "cell.channel.kind",
+    "cell.fleet.max_power_w",
+    "cell.losses.deadline_s",
+    "cell.method",
+    "data",
+    "cell",
+]
+
+
+def nested(flat: dict[str, Any]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in flat.items():
+        *sections, last = key.split(".")
+        inner = table
+        for section in sections:
+            inner = inner.setdefault(section, {})
+            if not isinstance(inner, dict):
+                return table
+        inner[last] = value
+    return table
+
+
+def mutated(text: bytes) -> st.SearchStrategy[bytes]:
+    """The text with a few cuts, copies and strange bytes."""
+    strange = st.sampled_from(
+        [bytes([byte]) for byte in b"\xff\0\n,\"=[]#;\r '"]
+        + [
+            b"1e999",
+            b"-1",
+            b"nan",
+            b"9" * 40,
+            b"\xef\xbb\xbf",
+            b"true",
+            b"{}",
+            b"0x" + b"f" * 30,
+            b"1979-05-27",
+        ]
+    )
+    edit = st.tuples(st.integers(0, len(text)), st.integers(0, 12), strange | st.binary(max_size=4))
+
+    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
+        content = text
+        for where, length, new in edits:
+            content = content[:where] + new + content[where + length :]
+        return content
+
+    return st.lists(edit, min_size=1, max_size=4).map(apply)
+
+
+def answers(call: Callable[[], object]) -> None:
+    """Call it: it works, or says what is wrong in one line."""
+    said = ""
+    try:
+        call()
+    except FedwaveError as error:
+        said = str(error)
+    assert "\n" not in said
+
+
+def fuzz(strategy: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A test with few examples, and the same with many in the slow suite."""
+
+    def wrap(check: Callable[..., None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("examples", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+        def test(examples: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+            folder = tmp_path_factory.mktemp("fuzz")
+
+            @settings(max_examples=examples)
+            @given(strategy)
+            def run(content: Any) -> None:
+                check(content, folder)
+
+            run()
+
+        test.__doc__ = check.__doc__
+        return test
+
+    return wrap
+
+
+@fuzz(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
+def test_any_settings(content: dict[str, Any], folder: Path) -> None:
+    def load() -> None:
+        found = experiment_from(nested(content))
+        (folder / "e.toml").write_text(experiment_to_toml(found), encoding="utf-8")
+        assert load_experiment(folder / "e.toml") == found
+        if found.partition.num_devices is None or found.partition.num_devices <= 100:
+            build_simulation(found)
+
+    answers(load)
+
+
+@fuzz(st.lists(st.text(max_size=30) | st.builds("{}={}".format, st.sampled_from(KEYS), st.text(max_size=8))))
+def test_any_overrides(content: list[str], folder: Path) -> None:
+    del folder
+    answers(lambda: parse_overrides(content))
+    answers(lambda: load_experiment("digits/ural", content))
+
+
+@fuzz(st.sampled_from(PRESETS).flatmap(lambda name: mutated(preset_text(name).encode())))
+def test_any_experiment_file(content: bytes, folder: Path) -> None:
+    (folder / "e.toml").write_bytes(content)
+    answers(lambda: load_experiment(folder / "e.toml"))
+
+
+CELL = b"""preset = "umi-3.5ghz"
+num_blocks = 3
+[fleet]
+max_power_w = { low = 0.1, high = 0.2 }
+[losses]
+deadline_s = 2.0
+[interference]
+kind = "drawn"
+power_w = 0.0
+"""
+
+
+@fuzz(mutated(CELL))
+def test_any_cell_file(content: bytes, folder: Path) -> None:
+    (folder / "c.toml").write_bytes(content)
+    answers(lambda: load_cell(str(folder / "c.toml"), num_devices=4).draw(0))
+
+
+@fuzz(mutated(example_problem().encode()))
+def test_any_problem_file(content: bytes, folder: Path) -> None:
+    (folder / "p.toml").write_bytes(content)
+
+    def solve() -> None:
+        problem = load_problem(folder / "p.toml")
+        if problem.num_devices <= 20 and problem.num_blocks <= 20:
+            allocate(problem, "greedy")
+
+    with np.errstate(all="ignore"):  # extreme numbers are the solver's matter
+        answers(solve)
+
+
+FLEET = b"device,max_power_w,max_frequency_hz\n1,0.1,1e9\n0,0.2,2e9\n2,0.3,1e9\n"
+
+
+@fuzz(mutated(FLEET))
+def test_any_fleet_file(content: bytes, folder: Path) -> None:
+    (folder / "f.csv").write_bytes(content)
+    overrides = {"fleet": {"path": str(folder / "f.csv")}}
+    answers(lambda: load_cell("paper", num_devices=3, overrides=overrides))
+
+
+@fuzz(mutated(b"device,block,channel_gain\n0,0,0.5\n0,1,0.25\n1,0,1e-3\n1,1,0\n"))
+def test_any_gains_file(content: bytes, folder: Path) -> None:
+    (folder / "g.csv").write_bytes(content)
+    channel = {"kind": "file", "path": str(folder / "g.csv")}
+    answers(
+        lambda: load_cell("paper", num_devices=2, overrides={"channel": channel, "num_blocks": 2}).draw(0)
+    )
+
+
+@fuzz(mutated(b"device,out\na,1\nb,0\na,1\nc,0\n"))
+def test_any_split_file(content: bytes, folder: Path) -> None:
+    (folder / "s.csv").write_bytes(content)
+    answers(lambda: read_split(folder / "s.csv", num_samples=4, heldout_column="out"))
+
+
+def npz_bytes() -> bytes:
+    import io
+
+    file = io.BytesIO()
+    np.savez(file, inputs=np.arange(12.0).reshape(6, 2), labels=np.arange(6) % 2)
+    return file.getvalue()
+
+
+@fuzz(mutated(npz_bytes()))
+def test_any_array_file(content: bytes, folder: Path) -> None:
+    (folder / "a.npz").write_bytes(content)
+    answers(lambda: load_dataset("arrays", path=folder / "a.npz"))
+
+
+@fuzz(mutated(b"\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x1c\x00\x00\x00\x1c" + bytes(2 * 784)))
+def test_any_image_file(content: bytes, folder: Path) -> None:
+    (folder / "fashion-mnist").mkdir(exist_ok=True)
+    (folder / "fashion-mnist" / "train-images-idx3-ubyte").write_bytes(content)
+    (folder / "fashion-mnist" / "train-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\x02\0\1")
+    answers(lambda: load_dataset("fashion-mnist", data_dir=folder))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    small = experiment(data={"shape": [6]}, model={"kind": "softmax"}, num_rounds=2)
+    return run_experiment(small, tmp_path_factory.mktemp("run") / "r").path
+
+
+FILES = [
+    "checkpoint.safetensors",
+    "rounds.csv",
+    "devices.csv",
+    "heldout.csv",
+    "environment.json",
+    "config.toml",
+]
+
+
+@pytest.mark.parametrize("examples", [FEW // 3, pytest.param(MANY // 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FILES)
+def test_any_file_of_a_run(finished: Path, tmp_path: Path, name: str, examples: int) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    original = (finished / name).read_bytes()
+
+    @settings(max_examples=examples)
+    @given(mutated(original))
+    def run(content: bytes) -> None:
+        for file in finished.iterdir():
+            if file.is_file():
+                shutil.copy(file, folder / file.name)
+        (folder / name).write_bytes(content)
+        answers(lambda: read_run(folder))
+        answers(lambda: RunFolder(folder).load_checkpoint())
+        answers(lambda: resume_run(folder))
+
+    run()
