@@ -70,5 +70,5 @@ def test_a_device_without_a_channel_never_finishes():
 
 def test_a_model_has_a_size():
     cell = Cell.build(load_cell_config("paper"), num_devices=2, seed=1)
-    with pytest.raises(ProblemError, match="model_bits must be > 0, got 0"):
+    with pytest.raises(ProblemError, match="model_bits must be a finite number > 0, got 0"):
         link_budget(cell, cell.draw(0), model_bits=0.0)
