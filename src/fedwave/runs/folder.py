@@ -130,7 +130,9 @@ class RunFolder:
             with path.open(newline="", encoding="utf-8") as file:
                 lines = file.readlines()
             kept = [line for line in lines[1:] if line.endswith("\n") and round_of(line) < next_round]
-            if len(kept) + 1 < len(lines):
+            if not kept:  # also where a header was cut off: with the next rows it is written again
+                path.unlink()
+            elif len(kept) + 1 < len(lines):
                 self._replace(name, "".join([lines[0], *kept]).encode())
 
     def save_model(self, state_dict: Parameters) -> None:
