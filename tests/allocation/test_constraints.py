@@ -206,6 +206,27 @@ def test_no_method_breaks_a_compute_deadline_that_can_be_kept(method):
     assert kept > 100
 
 
+@pytest.mark.parametrize("num_steps_below", [0, 1, 2])
+def test_a_rounding_error_is_not_late_and_any_more_is(num_steps_below):
+    # w = 2.3 f in three roundings; the frequencies lie a few floating-point steps below what that asks for.
+    workload, limit = np.random.default_rng(0).uniform(0.5, 5, 5000), 2.3
+    frequency = workload / limit
+    for _ in range(num_steps_below):
+        frequency = np.nextafter(frequency, 0)
+    per_device = dict.fromkeys(("contribution", "channel_gain", "max_power_w", "capacitance"), np.ones(5000))
+    problem = small_problem(
+        **per_device, workload_cycles=workload, max_frequency_hz=10.0, max_compute_delay_s=limit
+    )
+    lines = violations(problem, replace(allocate(problem), cpu_frequency_hz=frequency))
+    named = np.array([int(line.split()[1]) for line in lines], dtype=np.int64)
+    assert (workload / frequency > limit).any()
+    assert (workload[named] / frequency[named] > limit).all()
+    assert (frequency[named] < workload[named] / limit).all()
+    assert (workload[named] > frequency[named] * limit).all()
+    assert named.size == 0 if num_steps_below == 0 else named.size > 4000
+    assert num_steps_below < 2 or named.size == 5000
+
+
 def test_a_deadline_that_nobody_can_keep_is_named_for_each_late_device():
     problem = small_problem(max_compute_delay_s=0.4)  # the fastest need 0.5, 2 and 0.33 s
     found = allocate(problem)

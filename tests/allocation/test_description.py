@@ -73,6 +73,19 @@ def test_terms_by_hand():
     ]
 
 
+def test_without_devices_all_terms_are_zero():
+    per_device = (
+        "contribution",
+        "channel_gain",
+        "max_power_w",
+        "workload_cycles",
+        "max_frequency_hz",
+        "capacitance",
+    )
+    problem = small_problem(**dict.fromkeys(per_device, np.zeros(0)))
+    assert [term.worth for term in objective_terms(problem, allocate(problem))] == [0.0] * 5
+
+
 def test_a_weight_of_zero_ignores_an_endless_delay():
     problem = small_problem(max_frequency_hz=[1.0, 0.0, 1.0], energy_weight=0.0, delay_weight=0.0)
     delay = objective_terms(problem, allocate(problem))[3]

@@ -119,6 +119,7 @@ def test_a_method_of_ones_own_serves_the_devices_it_is_given(register):
     found = allocate(small_problem(), "mine", rng=rng, selected=[2, 1], boldness=0.5)
     assert seen == {"selected": [1, 2], "rng": rng, "boldness": 0.5}
     assert found.block_of_device.tolist() == [-1, 0, 1]
+    assert (found.iterations, found.upper_bound, found.reason, found.trace.size) == (0, np.inf, "", 0)
     assert violations(small_problem(), found) == ()
     allocate(small_problem(), "mine", rng=rng)
     assert seen["selected"] == [0, 2]  # by default the largest contributions, as many as blocks

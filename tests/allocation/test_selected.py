@@ -23,6 +23,7 @@ def test_by_default_the_largest_contributions_are_served_one_per_block():
 def test_given_devices_come_back_sorted_or_as_a_mask():
     assert devices_to_serve(paper_problem(1), [9, 4, 77]).tolist() == [4, 9, 77]
     assert devices_to_serve(small_problem(), []).tolist() == []
+    assert devices_to_serve(small_problem(), [2, 0]).tolist() == [0, 2]  # as many as there are blocks
     assert upload_mask(small_problem(), [2, 0]).tolist() == [True, False, True]
     assert upload_mask(small_problem(), []).tolist() == [False, False, False]
     assert upload_mask(small_problem(), None) is None
@@ -52,7 +53,7 @@ def test_choosing_methods_choose_among_the_given_devices(method):
     ("selected", "message"),
     [
         ([0, 1, 2], r"selected must not exceed the 2 blocks, got 3 devices. One block carries one device"),
-        ([0, 5], r"selected must lie in 0..2, got 5"),
+        ([0, 1, 3], r"selected must lie in 0..2, got 3"),
         ([-1, 1], r"selected must lie in 0..2, got -1"),
         ([1, 1], r"selected must name each device once"),
         ([True, False, True], r"selected must be a list of device indices, got bool .*numpy.flatnonzero"),

@@ -42,6 +42,18 @@ def test_the_total_cost_by_hand():
     assert total_cost(problem, found) == 5.0 - 0.25 * (2.0 + 0.515625) - 0.5 * (4.0 + 1.0)
 
 
+def test_a_selected_device_without_power_takes_forever_and_no_energy():
+    found = replace(
+        allocate(small_problem()),
+        block_of_device=np.array([1, -1, 0]),
+        transmit_power_w=np.array([0.0, 0.0, 1.0]),
+    )
+    entry = account(small_problem(), found)
+    assert entry.upload_delay_s[0] == np.inf
+    assert entry.upload_energy_j[0] == 0.0
+    assert total_cost(small_problem(), found) == -np.inf
+
+
 def test_energy_counts_the_computing_of_all_devices():
     found = allocate(small_problem(contribution=[-1.0, -1.0, -1.0]))
     assert found.num_selected == 0
@@ -50,6 +62,11 @@ def test_energy_counts_the_computing_of_all_devices():
 
 def test_gap_of_an_unproven_answer_is_infinite():
     assert allocate(small_problem(), "ives").gap == np.inf
+
+
+def test_gap_of_a_proven_zero_is_zero():
+    found = allocate(small_problem(contribution=[-1.0, -1.0, -1.0], workload_cycles=0.0))
+    assert (found.objective, found.upper_bound, found.gap) == (0.0, 0.0, 0.0)
 
 
 def test_devices_are_listed_by_their_blocks():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -206,6 +207,14 @@ def made_by_hand(**fields) -> Dataset:
     return Dataset(
         "mine", np.zeros((3, 2), np.float32), np.zeros(3, np.int64), 1, ("all",), "nowhere", **fields
     )
+
+
+def test_a_dataset_cannot_be_changed_and_is_equal_to_itself_alone():
+    dataset = made_by_hand()
+    with pytest.raises(FrozenInstanceError):
+        dataset.targets = np.zeros((3, 1), np.float32)
+    assert dataset == dataset
+    assert dataset != made_by_hand()
 
 
 def test_devices_without_names_are_called_by_their_numbers():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -118,6 +119,11 @@ def test_a_split_that_does_not_fit_is_refused(arguments, message):
 def test_a_split_made_by_hand_is_checked_too(fields, message):
     with pytest.raises(DataError, match=re.escape(message)):
         OwnSplit(np.array([0, 1, 0]), **fields)
+
+
+def test_a_split_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        own_split([0, 1]).is_heldout = np.array([True, False])
 
 
 def test_a_split_made_by_hand_names_its_devices():

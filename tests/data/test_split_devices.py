@@ -152,6 +152,11 @@ def test_without_them_the_usual_rule_holds_out(fraction):
     assert [ids.tolist() for ids in found] == [ids.tolist() for ids in expected]
 
 
+def test_half_of_the_devices_are_held_out_by_default():
+    train, heldout = heldout_of_split(own_split(range(20)), rng=stream())
+    assert len(train) == len(heldout) == 10
+
+
 def test_the_sine_waves_are_a_split_of_their_own():
     dataset = load_dataset("sinusoids", num_devices=7, samples_per_device=15)
     devices = devices_of_split(split_of_dataset(dataset), dataset.labels, shots=10, rng=stream())

@@ -12,41 +12,35 @@ import pytest
 from fedwave.errors import ConfigError, FedwaveError, ProblemError
 from fedwave.experiments import experiment_to_toml, load_experiment, preset_names
 from fedwave.experiments.build import build_simulation
-from fedwave.experiments.run import resume_run, run_experiment
-from fedwave.simulation.cell_scheduler import SCHEMES, CellScheduler
-from tests.experiments.cell_tables import PAPER_CELL, SMALL, STREET_CELL, experiment
-from tests.experiments.test_run import StopAfter, contents
-from tests.simulation.hand_cell import write_cell
+from fedwave.runs.run import resume_run, run_experiment
+from tests.experiments.cell_tables import CELL_SCHEMES, PAPER_CELL, SMALL, STREET_CELL, cell_of, experiment
+from tests.runs.small_runs import StopAfter, contents
 
 
 @pytest.mark.parametrize("data", ["paper", "digits"])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", CELL_SCHEMES)
 def test_there_is_a_preset_of_each_scheme_over_the_papers_cell(data: str, scheme: str) -> None:
     assert f"{data}/{scheme}" in preset_names()
-    section = load_experiment(f"{data}/{scheme}").cell
+    settings = load_experiment(f"{data}/{scheme}")
+    section = settings.cell
     assert section is not None
-    assert (section.method, section.selection) == SCHEMES[scheme]
+    assert (section.method, settings.selection.policy) == CELL_SCHEMES[scheme]
+    assert (settings.scheme, settings.algorithm.gradient) == (scheme, "exact")
     assert (section.energy_weight, section.delay_weight) == (1.0, 1.0)
-    radio = section.radio
     num_blocks = 20 if data == "paper" else 10  # a third of the 30 training devices
-    assert (radio.num_blocks, radio.bandwidth_hz, radio.noise_psd_w_per_hz) == (num_blocks, 1.0, 1.0)
-    assert radio.normalised
+    assert (section.num_blocks, section.bandwidth_hz, section.noise_psd_w_per_hz) == (num_blocks, 1.0, 1.0)
+    assert section.normalised
 
 
-def test_a_bare_cell_is_ural_over_the_papers_cell() -> None:
-    bare, preset = experiment({}).cell, load_experiment("paper/ural").cell
-    assert bare == preset
+def test_a_cell_with_a_preset_alone_is_ural_over_that_cell() -> None:
+    settings = experiment({"preset": "paper"})
+    assert settings.cell == load_experiment("paper/ural").cell
+    assert settings.scheme == "ural"
 
 
-def test_a_scheme_that_contradicts_both_method_and_selection_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Give the scheme, or the other two"):
-        experiment({"scheme": "ru-random", "method": "optimal", "selection": "nufm"})
-
-
-def test_a_scheme_is_a_method_and_a_selection_that_can_be_replaced() -> None:
-    section = experiment({"scheme": "ru-greedy", "method": "fedl"}).cell
-    assert section is not None
-    assert (section.method, section.selection) == ("fedl", "uniform")
+def test_a_cell_without_preset_and_channel_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cell needs a preset or a channel of its own, got neither"):
+        experiment({"num_blocks": 3})
 
 
 @pytest.mark.parametrize("cell", [PAPER_CELL, STREET_CELL, {"preset": "chen2020", "method": "chen2020"}])
@@ -55,10 +49,6 @@ def test_the_resolved_cell_holds_every_key_and_reads_back_equal(cell: dict[str, 
     file = tmp_path / "resolved.toml"
     file.write_text(experiment_to_toml(settings))
     assert load_experiment(file) == settings
-    assert settings.cell is not None
-    again = load_experiment(file).cell
-    assert again is not None
-    assert again.radio == settings.cell.radio
     recorded = tomllib.loads(file.read_text())["cell"]
     assert {"num_blocks", "bandwidth_hz", "channel", "fleet", "interference", "losses"} <= set(recorded)
 
@@ -66,9 +56,9 @@ def test_the_resolved_cell_holds_every_key_and_reads_back_equal(cell: dict[str, 
 def test_one_setting_of_a_preset_can_be_changed_and_the_others_stay() -> None:
     section = load_experiment("digits/ural", ["cell.preset=umi-3.5ghz", "cell.fleet.max_power_w=0.1"]).cell
     assert section is not None
-    assert section.radio.fleet.max_power_w == 0.1
-    assert section.radio.fleet.max_power_dbm is None
-    assert section.radio.bandwidth_hz == 360e3
+    assert section.fleet.max_power_w == 0.1
+    assert section.fleet.max_power_dbm is None
+    assert section.bandwidth_hz == 360e3
 
 
 def test_a_file_that_extends_another_may_replace_its_channel_by_one_of_another_kind(tmp_path: Path) -> None:
@@ -82,17 +72,15 @@ def test_a_file_that_extends_another_may_replace_its_channel_by_one_of_another_k
     )
     section = load_experiment(tmp_path / "own.toml").cell
     assert section is not None
-    assert section.radio.channel.kind == "file"
-    assert section.radio.fleet.max_power_w is None
+    assert section.channel.kind == "file"
+    assert section.fleet.max_power_w is None
 
 
-# Files ------------------------------------------------------------------------------------------------------
+# Files ----------------------------------------------------------------------------------------------------
 
 
 def gains_of(settings: Any, round_index: int = 0) -> np.ndarray:
-    scheduler = build_simulation(settings).scheduler
-    assert isinstance(scheduler, CellScheduler)
-    return scheduler.cell.draw(round_index).channel_gain
+    return cell_of(build_simulation(settings)).draw(round_index).channel_gain
 
 
 @pytest.fixture
@@ -144,10 +132,10 @@ def test_a_gains_file_named_from_where_the_user_is_survives_resuming_elsewhere(
             "cell.channel.kind=file",
             "cell.channel.path=gains.npy",
         ]
-        settings = load_experiment(small, [*overrides, "cell.scheme=nufm-greedy"])
+        settings = load_experiment(small, [*overrides, "scheme=nufm-greedy"])
     else:
         channel = {"kind": "file", "path": "gains.npy"}
-        settings = experiment({**PAPER_CELL, "channel": channel, "scheme": "nufm-greedy"})
+        settings = experiment({**PAPER_CELL, "channel": channel}, scheme="nufm-greedy")
     with pytest.raises(KeyboardInterrupt):
         run_experiment(settings, tmp_path / "out" / "cut", observers=[StopAfter(1)])
     monkeypatch.chdir(tmp_path)
@@ -156,25 +144,14 @@ def test_a_gains_file_named_from_where_the_user_is_survives_resuming_elsewhere(
 
 
 def test_a_fleet_csv_is_found_from_the_experiments_folder(tmp_path: Path) -> None:
-    cell = write_cell(
-        tmp_path,
-        channel_gain=[0.5] * 8,
-        interference_w=[0.0, 0.1],
-        max_power_w=[0.1 * i for i in range(1, 9)],
-        max_frequency_hz=[1.0] * 8,
-        capacitance=[0.1] * 8,
-        cycles_per_sample=[0.1] * 8,
-    )
-    cell["fleet"]["path"] = "fleet.csv"
+    powers = [0.1 * i for i in range(1, 9)]
+    (tmp_path / "fleet.csv").write_text("\n".join(["max_power_w", *map(repr, powers)]))
     file = tmp_path / "study.toml"
-    text = experiment_to_toml(experiment(cell))
-    file.write_text(text.replace(str(Path.cwd() / "fleet.csv"), "fleet.csv"))
-    scheduler = build_simulation(load_experiment(file)).scheduler
-    assert isinstance(scheduler, CellScheduler)
-    assert scheduler.cell.fleet.max_power_w.tolist() == [0.1 * i for i in range(1, 9)]
+    file.write_text(experiment_to_toml(experiment(PAPER_CELL)) + '[cell.fleet]\npath = "fleet.csv"\n')
+    assert cell_of(build_simulation(load_experiment(file))).fleet.max_power_w.tolist() == powers
 
 
-# Bad input --------------------------------------------------------------------------------------------------
+# Bad input ------------------------------------------------------------------------------------------------
 
 
 def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
@@ -196,47 +173,55 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
             'unknown key "cell.energy_wieght". Did you mean "energy_weight"?',
         ),
         (
-            {"preset": "paper", "channel": {"lov": 0.1}},
+            {"channel": {"lov": 0.1}},
             ConfigError,
-            '"cell.channel.lov" is not a setting. Did you mean "low"?',
+            'unknown key "cell.channel.lov". Did you mean "low"?',
         ),
         ({"losses": {"deadline": 1}}, ConfigError, 'Did you mean "deadline_s"?'),
-        ({"scheme": "urall"}, ConfigError, 'cell.scheme must be known, got "urall". Did you mean "ural"?'),
+        ({"scheme": "ural"}, ConfigError, 'unknown key "cell.scheme": it is scheme now. Use that.'),
         ({"method": "optimum"}, ConfigError, 'got "optimum". Did you mean "optimal"?'),
-        ({"selection": "best"}, ConfigError, "cell.selection: "),
+        ({"selection": "nufm"}, ConfigError, 'unknown key "cell.selection": it is selection.policy now.'),
+        ({"everyone_computes": True}, ConfigError, "it is selection.everyone_computes now. Use that."),
+        ({"method_options": {"relative_gab": 0.1}}, ConfigError, 'Did you mean "relative_gap"?'),
+        ({"method_options": {"keep_negative": True}}, ConfigError, 'is not an option of "optimal"'),
+        ({"method": "greedy", "method_options": {"x": 1}}, ConfigError, "It has no options"),
         ({"preset": "umi-35ghz"}, ConfigError, 'no cell preset "umi-35ghz". Did you mean "umi-3.5ghz"?'),
         ({"num_blocks": 0}, ConfigError, "Without a radio block nobody can upload"),
         ({"num_blocks": 2.5}, ConfigError, "cell.num_blocks must be"),
-        ({"energy_weight": -0.5}, ConfigError, "cell.energy_weight: "),
-        ({"delay_weight": float("inf")}, ConfigError, "cell.delay_weight: "),
+        ({"energy_weight": -0.5}, ConfigError, "cell.energy_weight must be"),
+        ({"delay_weight": float("inf")}, ConfigError, "cell.delay_weight must be"),
         ({"delay_weight": 0.0}, ConfigError, "cell.delay_weight must be > 0 without cell.max_delay_s, got 0"),
-        ({"contribution_scale": "big"}, ConfigError, "cell.contribution_scale: "),
+        ({"contribution_scale": "big"}, ConfigError, "cell.contribution_scale must be"),
         ({"contribution_constant": 3.0}, ConfigError, 'needs contribution_scale = "constant", got "raw"'),
         (
             {"contribution_scale": "constant", "contribution_constant": float("nan")},
             ConfigError,
-            "cell.contribution_constant: ",
+            "cell.contribution_constant must be",
         ),
-        ({"bits_per_parameter": 4}, ConfigError, "cell.bits_per_parameter: "),
-        ({"model_bits": 0.0}, ConfigError, "cell.model_bits: "),
-        ({"report_bits": -1.0}, ConfigError, "cell.report_bits: "),
-        ({"idle_power_w": -1.0}, ConfigError, "cell.idle_power_w: "),
-        ({"max_delay_s": 0.0}, ConfigError, "cell.max_delay_s: "),
+        ({"bits_per_parameter": 4}, ConfigError, "cell.bits_per_parameter must be"),
+        ({"model_bits": 0.0}, ConfigError, "cell.model_bits must be"),
+        ({"report_bits": -1.0}, ConfigError, "cell.report_bits must be"),
+        ({"idle_power_w": -1.0}, ConfigError, "cell.idle_power_w must be"),
+        ({"max_delay_s": 0.0}, ConfigError, "cell.max_delay_s must be"),
         ({"losses": {"dropout_probability": 1.5}}, ConfigError, "cell.losses.dropout_probability must be"),
         ({"losses": {"deadline_s": -1}}, ConfigError, "cell.losses.deadline_s must be"),
         ({"bandwidth_hz": 0}, ConfigError, "cell.bandwidth_hz must be"),
         ({"noise_psd_w_per_hz": -174}, ConfigError, "use noise_psd_dbm_per_hz"),
         (
-            {"preset": "paper", "channel": {"kind": "unifrom"}},
+            {"channel": {"kind": "unifrom"}},
             ConfigError,
             'cell.channel.kind "unifrom" is unknown',
         ),
-        ({"channel": {"kind": "uniform", "low": 0, "high": 1}}, ConfigError, "start from a preset such as"),
+        (
+            {"preset": None, "channel": {"kind": "uniform", "low": 0, "high": 1}},
+            ConfigError,
+            "cell.num_blocks is missing. Set it, or start from a preset that has it",
+        ),
         ({"fleet": {"max_power_w": 0.0}}, ProblemError, "fleet.max_power_w must be > 0 for every device"),
         ({"fleet": {"max_frequency_hz": 0.0}}, ProblemError, "fleet.max_frequency_hz must be > 0"),
         ({"fleet": {"path": "nowhere.csv"}}, ProblemError, "Cannot read the fleet file"),
         (
-            {"preset": "paper", "channel": {"kind": "file", "path": "nowhere.npy"}},
+            {"channel": {"kind": "file", "path": "nowhere.npy"}},
             ProblemError,
             "Cannot read the gains file",
         ),
@@ -245,7 +230,10 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
 def test_a_bad_setting_is_one_clear_line_and_leaves_no_folder(
     tmp_path: Path, cell: dict[str, Any], kind: type[FedwaveError], message: str
 ) -> None:
-    error = refused(cell, tmp_path / "out")
+    given = {"preset": "paper", **cell}
+    if given["preset"] is None:
+        del given["preset"]
+    error = refused(given, tmp_path / "out")
     assert message in str(error)
     assert isinstance(error, kind)
 
@@ -287,8 +275,8 @@ def test_gains_of_few_rounds_may_start_over(tmp_path: Path) -> None:
 
 def test_a_weight_of_zero_on_delay_goes_with_a_limit(tmp_path: Path) -> None:
     cell = {**PAPER_CELL, "delay_weight": 0.0, "max_delay_s": 40.0}
-    for scheme in SCHEMES:
-        settings = experiment({**cell, "scheme": scheme}, num_rounds=1)
+    for scheme in CELL_SCHEMES:
+        settings = experiment(cell, scheme=scheme, num_rounds=1)
         result = run_experiment(settings, tmp_path / scheme)
         assert np.isfinite(result.summary["cell"]["delay_s"])
 

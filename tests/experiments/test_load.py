@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedwave.errors import ConfigError
-from fedwave.experiments import experiment_to_toml, load_experiment, preset_names
-from fedwave.experiments.schema import ALGORITHMS
+from fedwave.experiments import experiment_from, experiment_to_toml, load_experiment, preset_names
+from fedwave.experiments.load import MOVED
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -21,57 +21,69 @@ def test_every_preset_loads_and_its_resolved_form_reads_back_equal(name: str, tm
 
 def test_a_preset_that_extends_another_keeps_what_it_does_not_change() -> None:
     base, other = load_experiment("paper/nufm"), load_experiment("paper/per-fedavg")
-    assert other.algorithm.selection == "uniform"
-    assert base.algorithm.selection == "top-contribution"
+    assert other.selection.policy == "uniform"
+    assert base.selection.policy == "top-contribution"
     assert other.partition == base.partition
-    assert other.algorithm.num_selected == base.algorithm.num_selected == 20
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_the_algorithm_fills_in_its_parts_and_a_part_can_be_replaced(name: str) -> None:
-    whole = load_experiment(None, [f"algorithm.name={name}"])
-    assert (whole.algorithm.gradient, whole.algorithm.selection) == ALGORITHMS[name]
-    mixed = load_experiment(None, [f"algorithm.name={name}", "algorithm.gradient=first-order"])
-    assert (mixed.algorithm.gradient, mixed.algorithm.selection) == ("first-order", ALGORITHMS[name][1])
+    assert other.selection.num_selected == base.selection.num_selected == 20
 
 
 def test_a_file_may_extend_a_file_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "base.toml").write_text("num_rounds = 7\n[algorithm]\nnum_selected = 3\n")
+    (tmp_path / "base.toml").write_text("num_rounds = 7\n[selection]\nnum_selected = 3\n")
     (tmp_path / "own.toml").write_text('extends = "base.toml"\n[algorithm]\nmeta_lr = 0.5\n')
     experiment = load_experiment(tmp_path / "own.toml", ["seed=9", "name=my run"])
     assert (experiment.num_rounds, experiment.seed, experiment.name) == (7, 9, "my run")
-    assert (experiment.algorithm.num_selected, experiment.algorithm.meta_lr) == (3, 0.5)
+    assert (experiment.selection.num_selected, experiment.algorithm.meta_lr) == (3, 0.5)
+
+
+def test_of_a_chain_of_files_the_last_that_says_something_is_heard(tmp_path: Path) -> None:
+    folder = tmp_path / "deeper"
+    folder.mkdir()
+    (folder / "a.toml").write_text('extends = "digits/nufm"\nname = "a"\nseed = 1\nnum_rounds = 11\n')
+    (folder / "b.toml").write_text('extends = "a.toml"\nname = "b"\nseed = 2\n')
+    (tmp_path / "c.toml").write_text('extends = "deeper/b.toml"\nname = "c"\n')
+    experiment = load_experiment(tmp_path / "c.toml")
+    assert (experiment.name, experiment.seed, experiment.num_rounds) == ("c", 2, 11)
+    assert experiment.model.channels == [32, 64]  # of the preset at the end of the chain
 
 
 def test_overrides_take_toml_values_and_bare_words() -> None:
     experiment = load_experiment(
-        None, ["model.channels=[8, 16]", "model.kind=mlp", "data.standardise='none'", "num_rounds=2"]
+        None, ["model.channels=[8, 16]", "data.dataset=digits", "data.standardise='none'", "num_rounds=2"]
     )
     assert experiment.model.channels == [8, 16]
-    assert experiment.model.kind == "mlp"
+    assert experiment.data.dataset == "digits"
     assert experiment.data.standardise == "none"
+    assert experiment.num_rounds == 2
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["algorithm.num_selcted=3"], 'unknown key "algorithm.num_selcted". Did you mean "num_selected"?'),
-        (["algoritm.num_selected=3"], 'unknown key "algoritm". Did you mean "algorithm"?'),
-        (["num_rounds=five"], "num_rounds: input should be a valid integer, got 'five'"),
-        (["num_rounds=2.5"], "num_rounds: input should be a valid integer"),
-        (["num_rounds=true"], "num_rounds: input should be a valid integer, got True"),
-        (["num_rounds=0"], "num_rounds: input should be greater than or equal to 1, got 0"),
-        (["algorithm.inner_lr=-1"], "algorithm.inner_lr: input should be greater than or equal to 0, got -1"),
-        (["algorithm.meta_lr=nan"], "algorithm.meta_lr: input should be"),
+        (["selection.num_selcted=3"], 'unknown key "selection.num_selcted". Did you mean "num_selected"?'),
+        (["algoritm.meta_lr=3"], 'unknown key "algoritm". Did you mean "algorithm"?'),
+        (
+            ["num_rounds=five"],
+            "num_rounds must be a valid integer, got 'five'. Change it in the file or with",
+        ),
+        (["num_rounds=2.5"], "num_rounds must be a valid integer, got 2.5"),
+        (["num_rounds=true"], "num_rounds must be a valid integer, got True"),
+        (["num_rounds=0"], "num_rounds must be greater than or equal to 1, got 0"),
+        (["algorithm.inner_lr=-1"], "algorithm.inner_lr must be greater than or equal to 0, got -1"),
+        (["algorithm.meta_lr=nan"], "algorithm.meta_lr must be"),
         (
             ["partition.heldout_fraction=1.5"],
-            "partition.heldout_fraction: input should be less than 1, got 1.5",
+            "partition.heldout_fraction must be less than 1, got 1.5",
         ),
-        (["algorithm.name=nufmm"], "algorithm.name: input should be 'fedavg', 'per-fedavg' or 'nufm'"),
-        (["data=3"], "data: input should be a valid dictionary"),
+        (["scheme=nufmm"], 'scheme must be known, got "nufmm". Did you mean "nufm"?'),
+        (["selection.policy=best"], 'selection.policy must be known, got "best". Choose one of: uniform, '),
+        (["data.dataset=digitz"], 'data.dataset must be known, got "digitz". Did you mean "digits"?'),
+        (["partition.kind=papers"], 'partition.kind must be known, got "papers". Did you mean "paper"?'),
+        (["selection.options.x=1"], 'selection.options.x is not an option of "top-contribution"'),
+        (["data=3"], "data must be a valid dictionary"),
         (["seed"], '-s takes KEY=VALUE, got "seed"'),
         (["seed.x=1", "seed.x.y=2"], '"x" both as a value and as a table'),
         (["num_rounds=0", "seed=-1"], "(1 more problem after this one.)"),
+        (["extends=paper/nufm"], 'unknown key "extends"'),
     ],
 )
 def test_a_bad_setting_is_one_line_that_says_what_got_and_fix(overrides: list[str], message: str) -> None:
@@ -81,13 +93,22 @@ def test_a_bad_setting_is_one_line_that_says_what_got_and_fix(overrides: list[st
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_a_key_of_old_is_answered_with_its_new_name(old: str, new: str) -> None:
+    with pytest.raises(ConfigError, match=f'^unknown key "{old}": it is {new} now. Use that.$'):
+        load_experiment("digits/ural", [f"{old}=nufm"])
+    if new != "scheme":  # a setting that is there
+        section, key = new.split(".")
+        assert key in type(getattr(load_experiment("digits/ural"), section)).model_fields
+
+
 def test_an_unknown_preset_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match='Did you mean "paper/nufm"'):
         load_experiment("paper/nufn")
 
 
 def test_files_that_are_missing_broken_or_circular_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot read .*absent.toml"):
+    with pytest.raises(ConfigError, match=r"cannot read .*absent\.toml"):
         load_experiment(tmp_path / "absent.toml")
     (tmp_path / "broken.toml").write_text("a = = 1")
     with pytest.raises(ConfigError, match="is not valid TOML"):
@@ -99,3 +120,48 @@ def test_files_that_are_missing_broken_or_circular_are_named(tmp_path: Path) -> 
     (tmp_path / "n.toml").write_text("extends = 3")
     with pytest.raises(ConfigError, match="extends must be a preset name"):
         load_experiment(tmp_path / "n.toml")
+
+
+# Files that settings name -----------------------------------------------------------------------------------
+
+PATHS = [
+    ("data.path", "data.dataset=arrays"),
+    ("partition.path", "partition.kind=given"),
+    ("model.path", "model.kind=cnn"),
+    ("cell.channel.path", "cell.channel.kind=file"),
+    ("cell.fleet.path", "cell.preset=paper"),
+]
+
+
+def at(experiment: object, path: str) -> str:
+    for name in path.split("."):
+        experiment = getattr(experiment, name)
+    return str(experiment)
+
+
+@pytest.mark.parametrize(("path", "choice"), PATHS)
+def test_a_file_is_found_from_the_file_that_names_it_or_else_from_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, choice: str
+) -> None:
+    for folder in ("study/base", "user"):
+        (tmp_path / folder).mkdir(parents=True)
+    chosen, _, kind = choice.partition("=")
+    base = f'extends = "digits/ural"\n{chosen} = "{kind}"\n{path} = "things/it"\n'
+    (tmp_path / "study" / "base" / "base.toml").write_text(base)
+    (tmp_path / "study" / "own.toml").write_text('extends = "base/base.toml"\n')
+    monkeypatch.chdir(tmp_path / "user")
+    named = load_experiment("../study/own.toml")
+    assert Path(at(named, path)).resolve() == tmp_path / "study" / "base" / "things" / "it"
+    overridden = load_experiment("../study/own.toml", [f"{path}=it"])
+    assert at(overridden, path) == str(tmp_path / "user" / "it")
+    settings = overridden.model_dump(exclude_none=True)
+    *sections, key = path.split(".")
+    table = settings
+    for section in sections:
+        table = table[section]
+    table[key] = "it"
+    assert at(experiment_from(settings), path) == str(tmp_path / "user" / "it")
+    assert table[key] == "it"  # the caller's settings are left alone
+    # A resolved experiment, as in a run folder, can be read from anywhere.
+    (tmp_path / "resolved.toml").write_text(experiment_to_toml(overridden))
+    assert load_experiment(tmp_path / "resolved.toml") == overridden

@@ -244,3 +244,17 @@ def test_evaluation_changes_neither_the_model_nor_the_samples(
     assert all(torch.equal(old, new) for old, new in zip(before, tensors, strict=True))
     assert not any(value.requires_grad for value in (*parameters.values(), got.loss, got.metric))
     assert got.metric.dtype == torch.float64
+
+
+def test_a_model_that_wants_gradients_is_evaluated_without_a_graph(
+    devices: tuple[list[Samples], list[Samples]],
+) -> None:
+    model = small_model("softmax")
+    leaves = {k: v.requires_grad_() for k, v in model.initial_parameters(np.random.default_rng(0)).items()}
+    support, query = (padded(part) for part in devices)
+    task = TASKS["classification"]()
+    for num_steps in (0, 1):
+        got = evaluate(model, task, leaves, support, query, num_steps=num_steps, inner_lr=INNER_LR)
+        assert not got.loss.requires_grad
+    adapted = adapt(model, task, leaves, support, num_steps=1, inner_lr=INNER_LR)
+    assert not any(value.requires_grad for value in adapted.values())

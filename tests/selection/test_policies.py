@@ -1,6 +1,9 @@
-"""One contract for every selection policy, and what is particular to each."""
+"""One contract for every selection policy."""
 
 from __future__ import annotations
+
+import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,56 +11,94 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.errors import ConfigError, ProblemError
-from fedwave.selection import POLICIES, TopContribution, Uniform
+from fedwave.selection import POLICIES, Candidates, require_enough_devices
+from tests.selection.crowds import crowd, crowds
+
+# How many of n candidates each policy asks to compute when k are to upload.
+NUM_ASKED = {
+    "uniform": lambda k, n: min(k, n),
+    "top-contribution": lambda k, n: n,
+    "power-of-choice": lambda k, n: min(2 * k, n),
+    "round-robin": lambda k, n: min(k, n),
+}
+
+
+def test_every_policy_is_in_the_contract() -> None:
+    assert set(NUM_ASKED) == set(POLICIES)
+
+
+def assert_same(one: Candidates, other: Candidates) -> None:
+    for name in ("device_index", "num_samples", "contribution", "loss"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for name in ("times_selected", "last_selected", "last_contribution", "last_loss"):
+        np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@given(
-    scores=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40),
-    share=st.floats(0, 1),
-    seed=st.integers(0, 9),
-)
-def test_every_policy_returns_sorted_distinct_positions_and_changes_nothing(
-    name: str, scores: list[float], share: float, seed: int
+@given(everybody=crowds(), num_selected=st.integers(1, 30), seed=st.integers(0, 9))
+def test_answers_are_sorted_distinct_candidates_a_function_of_input_and_luck_and_change_nothing(
+    name: str, everybody: Candidates, num_selected: int, seed: int
 ) -> None:
-    values = np.array(scores)
-    before = values.copy()
-    count = 1 + int(share * (len(scores) - 1))
-    policy = POLICIES[name](count)
-    chosen = policy.select(len(values), values, rng=np.random.default_rng(seed))
-    again = policy.select(len(values), values, rng=np.random.default_rng(seed))
-    assert np.array_equal(chosen, again)
-    assert len(chosen) == count
-    assert np.all(np.diff(chosen) > 0)
-    assert chosen[0] >= 0
-    assert chosen[-1] < len(values)
-    assert np.array_equal(values, before)
+    before = copy.deepcopy(everybody)
+    policy = POLICIES[name](num_selected=num_selected)
+    assert policy.num_selected == num_selected
+    unheard = replace(everybody, contribution=None, loss=None)
 
+    asked = policy.ask(unheard, rng=np.random.default_rng(seed))
+    assert np.array_equal(asked, policy.ask(unheard, rng=np.random.default_rng(seed)))
+    assert set(asked.tolist()) <= set(everybody.device_index.tolist())
+    assert np.all(np.diff(asked) > 0)
+    assert len(asked) == NUM_ASKED[name](num_selected, len(everybody))
 
-@given(scores=st.lists(st.integers(-3, 3), min_size=1, max_size=30), share=st.floats(0, 1))
-def test_top_contribution_equals_a_stable_sort_also_with_ties(scores: list[int], share: float) -> None:
-    values = np.array(scores, dtype=float)
-    count = 1 + int(share * (len(scores) - 1))
-    expected = np.sort(np.argsort(-values, kind="stable")[:count])
-    got = TopContribution(count).select(len(values), values, rng=np.random.default_rng(0))
-    assert np.array_equal(got, expected)
-
-
-def test_uniform_selects_every_device_equally_often() -> None:
-    draws = np.zeros(10)
-    for seed in range(4000):
-        draws[Uniform(3).select(10, None, rng=np.random.default_rng(seed))] += 1
-    # Each count is binomial(4000, 0.3): standard deviation 29, so 5 deviations are 145.
-    assert np.all(np.abs(draws - 1200) < 145)
+    reporting = everybody.among(asked)
+    selected = policy.select(reporting, rng=np.random.default_rng(seed))
+    assert np.array_equal(selected, policy.select(reporting, rng=np.random.default_rng(seed)))
+    assert set(selected.tolist()) <= set(asked.tolist())
+    assert np.all(np.diff(selected) > 0)
+    assert len(selected) == min(num_selected, len(everybody))
+    assert asked.dtype == selected.dtype == np.int64
+    assert_same(everybody, before)
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("count", [0, 6])
-def test_selecting_more_devices_than_there_are_fails_with_the_numbers(name: str, count: int) -> None:
+def test_fewer_may_have_reported_than_were_asked_and_nobody_at_all(name: str) -> None:
+    policy = POLICIES[name](num_selected=3)
+    for reporting in ([4, 7], [5], []):
+        few = crowd(
+            len(reporting),
+            device_index=np.array(reporting, dtype=np.int64),
+            contribution=np.ones(len(reporting)),
+            loss=np.ones(len(reporting)),
+        )
+        assert policy.select(few, rng=np.random.default_rng(0)).tolist() == reporting
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policy_waits_for_reports_just_if_they_can_change_its_choice(name: str) -> None:
+    policy = POLICIES[name](num_selected=2)
+    rng = np.random.default_rng(0)
+    choices = set()
+    for values in np.array([[1.0, 2, 3, 4], [4, 3, 2, 1], [1, 4, 4, 1]]):
+        reporting = crowd(4, contribution=values, loss=values).among(np.array([0, 1, 2, 3]))
+        choices.add(tuple(policy.select(reporting, rng=rng)))
+    assert policy.compares_reports is (len(choices) > 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("top-contribution", "contribution"), ("power-of-choice", "loss")]
+)
+def test_a_policy_that_compares_reports_is_refused_without_them(name: str, column: str) -> None:
+    with pytest.raises(ProblemError) as caught:
+        POLICIES[name](num_selected=1).select(crowd(3), rng=np.random.default_rng(0))
+    assert str(caught.value) == (
+        f'policy "{name}" compares each device\'s {column}, got none. Let the devices compute first.'
+    )
+
+
+@pytest.mark.parametrize(("count", "is_possible"), [(0, False), (1, True), (5, True), (6, False)])
+def test_selecting_more_devices_than_there_are_fails_with_the_numbers(count: int, is_possible: bool) -> None:
+    if is_possible:
+        require_enough_devices(count, 5)
+        return
     with pytest.raises(ConfigError, match=rf"training devices \(5\), got {count}"):
-        POLICIES[name](count).select(5, np.zeros(5), rng=np.random.default_rng(0))
-
-
-def test_top_contribution_without_contributions_is_refused() -> None:
-    with pytest.raises(ProblemError, match="Let every device compute first"):
-        TopContribution(1).select(3, None, rng=np.random.default_rng(0))
+        require_enough_devices(count, 5)

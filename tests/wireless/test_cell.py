@@ -85,7 +85,7 @@ def test_cells_without_geometry_have_no_places():
 
 @pytest.mark.parametrize("preset", ["umi-3.5ghz", "fedl2021"])
 def test_rician_fading_is_a_steady_path_and_two_normal_components(preset):
-    fading = {"kind": "rician", "rician_k_db": 6.0}
+    fading = {"kind": "rician", "rician_k_db": 6.0, "per_block": True}
     cell = build(preset, {"channel": {"fading": fading}, "redraw": "each-round"})
     shape = (30, cell.num_blocks)
     rng = by_hand.stream(7, by_hand.CHANNEL, 2)
@@ -229,24 +229,44 @@ def test_a_recording_that_is_too_short_is_noticed_before_the_first_round(tmp_pat
     build(overrides={"channel": {**channel, "beyond_last_round": "cycle"}}).check_rounds(5)
     save_gains(tmp_path, 30, 20)  # one channel for all rounds
     build(overrides={"channel": channel}).check_rounds(5)
-    build().check_rounds(10**9)  # nothing is drawn for it
+
+
+@dataclasses.dataclass
+class CountsRounds:
+    """A channel of one's own."""
+
+    has_own_rounds: bool
+    large_scale: None = None
+    warnings: tuple[str, ...] = ("mind the gap",)
+    asked: list[int] = dataclasses.field(default_factory=list)
+
+    def gain(self, round_index, *, rng):
+        self.asked.append(round_index)
+        return np.full(30, float(round_index)) + rng.random(30)
 
 
 def test_a_channel_of_ones_own_can_be_put_into_a_cell():
-    @dataclasses.dataclass
-    class CountsRounds:
-        large_scale: None = None
-        has_own_rounds: bool = True
-        warnings: tuple[str, ...] = ("mind the gap",)
-
-        def gain(self, round_index, *, rng):
-            return np.full(30, float(round_index)) + rng.random(30)
-
-    cell = dataclasses.replace(build("chen2020"), channel=CountsRounds())
+    cell = dataclasses.replace(build("chen2020"), channel=CountsRounds(has_own_rounds=True))
     luck = by_hand.stream(7, by_hand.CHANNEL, 0).random(30)
     assert_array_equal(cell.draw(4).channel_gain, 4.0 + luck)
     assert cell.warnings == ("mind the gap",)
     assert cell.position_m is None
+
+
+def test_a_static_cell_asks_its_channel_for_round_zero_once():
+    channel = CountsRounds(has_own_rounds=False)
+    cell = dataclasses.replace(build("chen2020"), channel=channel)
+    cell.check_rounds(100)
+    assert channel.asked == []
+    for round_index in (4, 2):
+        cell.draw(round_index)
+    assert channel.asked == [0]
+
+
+def test_a_file_in_decibels_is_heard_in_linear_gains(tmp_path):
+    np.save(tmp_path / "gains.npy", np.full((30, 20), -90.0))
+    channel = {"kind": "file", "path": str(tmp_path / "gains.npy"), "in_db": True}
+    assert_allclose(build(overrides={"channel": channel}).draw(0).channel_gain, 1e-9, **EXACT)
 
 
 # What depends on what --------------------------------------------------------------------------------------

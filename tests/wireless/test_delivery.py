@@ -117,3 +117,25 @@ def test_a_probability_lies_between_zero_and_one(probability):
     with pytest.raises(ProblemError, match=r"dropout_probability must lie in 0 to 1, got"):
         UploadRisks(dropout_probability=probability)
     assert UploadRisks(dropout_probability=1.0).dropout_probability == 1.0
+
+
+def test_the_fates_are_five_and_keep_their_numbers():
+    names = ["ARRIVED", "DROPPED_OUT", "OUTAGE", "PACKET_ERROR", "LATE"]
+    assert [(fate.name, int(fate)) for fate in UploadFate] == [(name, i) for i, name in enumerate(names)]
+
+
+def test_the_worst_luck_cannot_lose_what_is_certain_to_arrive():
+    class WorstLuck:
+        def random(self, shape):
+            return np.zeros(shape)
+
+    sure = UploadRisks(dropout_probability=0.0, packet_error_waterfall=1e-320)  # an error of probability 0
+    result = upload_outcome(
+        sure,
+        device_index=np.array([0, 1]),
+        num_devices=2,
+        snr=np.array([1e9, 1e9]),
+        finish_time_s=np.zeros(2),
+        rng=WorstLuck(),
+    )
+    assert result.arrived.all()

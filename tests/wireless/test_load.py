@@ -8,9 +8,11 @@ from importlib import resources
 import pytest
 
 from fedwave.errors import ConfigError, ProblemError
+from fedwave.settings import merge, validate
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channels.three_gpp import ThreeGppConfig
-from fedwave.wireless.load import CELL_PRESETS, load_cell_config, merge, resolve_cell_table
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.load import CELL_PRESETS, load_cell, load_cell_config, with_preset
 
 
 def error_of(overrides, preset="umi-3.5ghz") -> str:
@@ -18,6 +20,10 @@ def error_of(overrides, preset="umi-3.5ghz") -> str:
         load_cell_config(preset, overrides)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def resolve_cell_table(table) -> CellConfig:
+    return validate(CellConfig, with_preset(table), root="cell")
 
 
 def test_presets_on_disk_are_the_presets_in_the_list():
@@ -48,7 +54,7 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
 
 
 def test_a_missing_or_broken_file_is_one_line(tmp_path):
-    with pytest.raises(ConfigError, match=r"Cannot read the cell file .*: No such file or directory"):
+    with pytest.raises(ConfigError, match=r"cannot read the cell file .*: No such file or directory"):
         load_cell_config(str(tmp_path / "none.toml"))
     broken = tmp_path / "broken.toml"
     broken.write_text("num_blocks = = 3")
@@ -101,9 +107,12 @@ def test_noise_figure_and_density_become_one_number():
             {"num_blocks": 0},
             "cell.num_blocks must be greater than or equal to 1, got 0. Without a radio block",
         ),
-        ({"num_block": 3}, '"cell.num_block" is not a setting. Did you mean "num_blocks"?'),
-        ({"channel": {"fadin": 1}}, '"cell.channel.fadin" is not a setting. Did you mean "fading"?'),
-        ({"fleet": {"max_power_w": {"lo": 1, "high": 2}}}, '"cell.fleet.max_power_w.lo" is not a setting.'),
+        ({"num_block": 3}, 'unknown key "cell.num_block". Did you mean "num_blocks"?'),
+        ({"channel": {"fadin": 1}}, 'unknown key "cell.channel.fadin". Did you mean "fading"?'),
+        (
+            {"fleet": {"max_power_w": {"lo": 1, "high": 2}}},
+            'unknown key "cell.fleet.max_power_w.lo". Did you mean "low"?',
+        ),
         ({"fleet": {"max_power_w": "a"}}, "cell.fleet.max_power_w must be a valid number"),
         (
             {"fleet": {"max_power_w": {"low": 3, "high": 2}}},
@@ -125,7 +134,14 @@ def test_noise_figure_and_density_become_one_number():
         ({"bandwidth_hz": 0}, "cell.bandwidth_hz must be greater than 0, got 0"),
         ({"bandwidth_hz": float("nan")}, "cell.bandwidth_hz must be a finite number, got nan"),
         ({"losses": {"dropout_probability": 1.5}}, "must be less than or equal to 1, got 1.5"),
-        ({"interference": {"kind": "listed", "power_w": [-90]}}, "If that is dBm, convert it"),
+        (
+            {"interference": {"kind": "listed", "power_w": [1, -90]}},
+            "cell.interference.power_w[1] must be greater",
+        ),
+        (
+            {"interference": {"kind": "evenly-spaced", "low_w": -90, "high_w": 1}},
+            "If that is dBm, convert it: watts are",
+        ),
     ],
 )
 def test_each_mistake_gets_its_line(overrides, message):
@@ -134,7 +150,7 @@ def test_each_mistake_gets_its_line(overrides, message):
 
 def test_a_table_without_preset_must_be_complete():
     with pytest.raises(ConfigError, match=r"cell\.num_blocks is missing"):
-        resolve_cell_table({})
+        validate(CellConfig, {}, root="cell")
     both = {"noise_psd_w_per_hz": 1.0, "noise_psd_dbm_per_hz": -174.0}
     assert "exactly one of noise_psd_w_per_hz and noise_psd_dbm_per_hz" in error_of(both)
 
@@ -168,14 +184,34 @@ def test_a_cell_needs_devices_and_a_complete_fleet():
         Cell.build(load_cell_config("paper"), num_devices=0, seed=0)
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     del table["fleet"]["capacitance"]
-    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given"):
-        Cell.build(resolve_cell_table(table), num_devices=3, seed=0)
+    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given, nor is there a fleet CSV"):
+        Cell.build(validate(CellConfig, table, root="cell"), num_devices=3, seed=0)
 
 
 def write(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_text(text)
     return str(path)
+
+
+def test_a_cell_is_loaded_and_built_in_one_call():
+    ours = load_cell("umi-3.5ghz", num_devices=4, seed=3, overrides={"num_blocks": 2})
+    theirs = Cell.build(load_cell_config("umi-3.5ghz", {"num_blocks": 2}), num_devices=4, seed=3)
+    assert ours.config == theirs.config
+    assert (ours.draw(1).channel_gain == theirs.draw(1).channel_gain).all()
+
+
+def test_a_fleet_may_have_work_and_processors_that_cost_nothing():
+    free = {"fleet": {"capacitance": 0, "cycles_per_sample": 0}}
+    fleet = Cell.build(load_cell_config("umi-3.5ghz", free), num_devices=2, seed=0).fleet
+    assert fleet.capacitance.tolist() == fleet.cycles_per_sample.tolist() == [0.0, 0.0]
+
+
+def test_a_column_that_is_nowhere_is_missed_in_the_csv_too(tmp_path):
+    table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
+    table["fleet"] = {"path": write(tmp_path, "max_power_w\n1\n")}
+    with pytest.raises(ProblemError, match=r"max_frequency_hz is not given, nor a column in table\.csv"):
+        Cell.build(resolve_cell_table(table), num_devices=1, seed=0)
 
 
 def test_a_fleet_csv_replaces_the_columns_it_has(tmp_path):

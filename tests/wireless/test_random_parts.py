@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from fedwave.errors import ProblemError
 from fedwave.wireless.distribution import Uniform
 from fedwave.wireless.fading import rayleigh_power, rician_power
 from fedwave.wireless.fleet_draw import FleetConfig, draw_fleet
@@ -88,6 +89,31 @@ def test_each_kind_of_interference_gives_its_powers():
     assert_allclose(draw(ListedInterference(power_w=(1, 2, 3, 4, 5, 6))), [1, 2, 3, 4, 5, 6])
     drawn = draw(DrawnInterference(power_w=Uniform(low=0, high=0.8)))
     assert ((drawn >= 0) & (drawn < 0.8)).all()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (DrawnInterference(power_w=Uniform(low=0.0, high=1.0)), None),
+        (DrawnInterference(power_w=-1e-15), r"power_w must be >= 0, got -1e-15"),
+        (DrawnInterference(power_w=Uniform(low=-1.0, high=1.0)), r"power_w must be >= 0, got -1\."),
+        (NoiseRise(rise_db=Uniform(low=0.0, high=1000.0)), None),
+        (NoiseRise(rise_db=Uniform(low=-0.1, high=3.0)), r"rise_db must lie in 0 to 1000, got -0\.1 to 3\."),
+        (NoiseRise(rise_db=1000.1), r"rise_db must lie in 0 to 1000, got 1000\.1 to 1000\.1"),
+        (ListedInterference(power_w=(0.1, 0.2)), None),
+        (ListedInterference(power_w=(0.1,)), r"lists 1 blocks, but num_blocks is 2"),
+        (EvenInterference(low_w=1.0, high_w=0.0), None),
+        (NoInterference(), None),
+    ],
+)
+def test_interference_is_a_power_for_every_block(config, message):
+    if message is None:
+        config.check(num_blocks=2)
+        rng = np.random.default_rng(0)
+        assert (config.draw_w(num_blocks=2, noise_w=1.0, rng=rng) >= 0.0).all()
+    else:
+        with pytest.raises(ProblemError, match=message):
+            config.check(num_blocks=2)
 
 
 def test_a_fleet_follows_its_distributions():

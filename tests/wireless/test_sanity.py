@@ -62,3 +62,77 @@ def test_a_gains_file_in_decibels_by_mistake_is_noticed(tmp_path):
 
 def test_normalised_cells_have_no_units_to_get_wrong():
     assert warnings_of({"channel": {"high": 2.0}, "fleet": {"max_power_w": 1e6}}, "paper") == ()
+
+
+@pytest.mark.parametrize(
+    ("preset", "channel", "others"),
+    [
+        ("rma-700mhz", {"base_station_height_m": 10.0}, {"base_station_height_m": 9.9}),
+        ("rma-700mhz", {"carrier_frequency_hz": 30e9}, {"carrier_frequency_hz": 30.1e9}),
+        ("rma-700mhz", {"device_height_m": 10.0}, {"device_height_m": 10.1}),
+        ("rma-700mhz", {"device_height_m": 1.0}, {"device_height_m": 10.1}),
+        ("umi-3.5ghz", {"device_height_m": 1.5}, {"device_height_m": 1.4}),
+        ("umi-3.5ghz", {"base_station_height_m": 10.0}, {"base_station_height_m": 10.1}),
+        ("uma-2ghz", {"base_station_height_m": 25.0}, {"base_station_height_m": 10.0}),
+        ("uma-2ghz", {"device_height_m": 22.5}, {"device_height_m": 1.4}),
+    ],
+)
+def test_the_limits_of_a_model_belong_to_it(preset, channel, others):
+    assert warnings_of({"channel": channel}, preset) == ()
+    (found,) = warnings_of({"channel": others}, preset)
+    assert "is defined" in found
+
+
+@pytest.mark.parametrize(
+    ("preset", "distance_m", "sight", "message"),
+    [
+        ("umi-3.5ghz", 10.0, "always", None),
+        ("umi-3.5ghz", 9.9, "always", "1 device(s) stand nearer than 10 m"),
+        ("umi-3.5ghz", 5000.0, "never", None),
+        ("umi-3.5ghz", 5000.1, "always", "1 device(s) stand farther than 5000 m"),
+        ("uma-2ghz", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
+        ("rma-700mhz", 5000.0, "never", None),
+        ("rma-700mhz", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
+        ("rma-700mhz", 10_000.0, "always", None),
+        ("rma-700mhz", 10_000.1, "always", "1 device(s) stand farther than 10000 m"),
+    ],
+)
+def test_places_are_counted_from_where_a_model_ends(preset, distance_m, sight, message, tmp_path):
+    path = tmp_path / "positions.csv"
+    path.write_text("x_m,y_m\n" + f"{distance_m},0\n" + "50,0\n" * 19)
+    placement = {"kind": "file", "path": str(path)}
+    found = warnings_of({"channel": {"placement": placement, "line_of_sight": sight}}, preset)
+    if message is None:
+        assert found == ()
+    else:
+        (warning,) = found
+        assert warning.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        ({"fleet": {"max_power_w": 10.0}}, {"fleet": {"max_power_w": 10.1}}),
+        ({"bandwidth_hz": 1000.0}, {"bandwidth_hz": 999.0}),
+        ({"noise_psd_w_per_hz": 5e-22}, {"noise_psd_w_per_hz": 1e-22}),
+        ({"noise_psd_w_per_hz": 3e-13}, {"noise_psd_w_per_hz": 4e-13}),  # 5 dB of noise figure: 1e-12
+        ({"fleet": {"max_frequency_hz": 1e6}}, {"fleet": {"max_frequency_hz": 0.9e6}}),
+        ({"fleet": {"capacitance": 1e-20}}, {"fleet": {"capacitance": 1.1e-20}}),
+        (
+            {"channel": {"kind": "uniform", "low": 0.1, "high": 1.0}},
+            {"channel": {"kind": "uniform", "low": 0.1, "high": 1.1}},
+        ),
+    ],
+)
+def test_each_warning_begins_where_it_should(inside, outside):
+    assert warnings_of(inside) == ()
+    assert len(warnings_of(outside)) == 1
+
+
+def test_the_size_of_a_slip_decides_what_it_is_taken_for():
+    (tower,) = warnings_of({"fleet": {"max_power_w": 10.1e3}})
+    assert "broadcast tower" in tower
+    (phone,) = warnings_of({"fleet": {"max_power_w": 10e3}})
+    assert "fleet.max_power_dbm" in phone
+    (hertz,) = warnings_of({"bandwidth_hz": 1.0})
+    assert "kHz or MHz" in hertz

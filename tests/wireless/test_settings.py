@@ -379,6 +379,66 @@ def test_what_a_preset_says_about_its_scenario_goes_with_it():
     assert fading == FadingConfig(kind="none")
 
 
+@pytest.mark.parametrize(
+    ("section", "defaults"),
+    [
+        (DiscPlacement, {"min_distance_m": 0.0}),
+        (FadingConfig, {"kind": "none"}),
+        (
+            ThreeGppConfig,
+            {
+                "base_station_height_m": None,
+                "device_height_m": 1.5,
+                "line_of_sight": "random",
+                "shadowing": True,
+                "antenna_gain_db": 0.0,
+                "fading": FadingConfig(),
+            },
+        ),
+        (
+            LogDistanceConfig,
+            {
+                "reference_distance_m": 1.0,
+                "shadowing_std_db": 0.0,
+                "antenna_gain_db": 0.0,
+                "fading": FadingConfig(),
+            },
+        ),
+        (FileConfig, {"in_db": False, "beyond_last_round": "error"}),
+        (FleetConfig, dict.fromkeys(FleetConfig.model_fields)),
+        (
+            LossConfig,
+            {
+                "outage_snr_db": None,
+                "packet_error_waterfall": None,
+                "dropout_probability": 0.0,
+                "deadline_s": None,
+            },
+        ),
+        (
+            CellConfig,
+            {
+                "description": "",
+                "normalised": False,
+                "noise_figure_db": 0.0,
+                "redraw": "static",
+                "interference": NoInterference(),
+                "losses": LossConfig(),
+            },
+        ),
+    ],
+)
+def test_what_is_not_given_has_its_default(section, defaults):
+    assert {name: section.model_fields[name].default for name in defaults} == defaults
+    required = {name for name, field in section.model_fields.items() if field.is_required()}
+    assert not required & set(defaults)
+
+
+def test_sections_without_a_choice_have_no_foreign_options():
+    assert CellConfig.foreign_options("umi") == frozenset()
+    assert ThreeGppConfig.foreign_options(None) == frozenset()
+
+
 def test_two_spellings_of_one_quantity_are_named():
     assert CellConfig.alternatives == (("noise_psd_w_per_hz", "noise_psd_dbm_per_hz"),)
     assert FleetConfig.alternatives == (("max_power_w", "max_power_dbm"),)

@@ -69,10 +69,7 @@ def parse_problem(
     except tomllib.TOMLDecodeError as error:
         raise ProblemError(f"{file} is not valid TOML: {error}.") from error
     if any(key in document for key in _CELL_KEYS):
-        raise ProblemError(
-            f"{file} is a radio cell, not a problem. Show it with: fedwave cell {name or 'FILE.toml'}. "
-            "`fedwave allocate --example` prints a problem file."
-        )
+        raise radio_cell_error(name or "FILE.toml")
     values = _flatten(document, file)
     csv = values.pop("csv", None)
     if devices_csv is None and csv is not None:
@@ -87,6 +84,14 @@ def parse_problem(
                     f"{file} has no {key}. Add it to [{table}], as in `fedwave allocate --example`."
                 )
     return AllocationProblem(**values)
+
+
+def radio_cell_error(name: str) -> ProblemError:
+    """Return the error for a radio cell, a file or a preset, where a problem file is wanted."""
+    return ProblemError(
+        f"{name} is a radio cell, not a problem file. Show it with: fedwave cell {name}. "
+        "`fedwave allocate --example` prints a problem file."
+    )
 
 
 def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from fedwave.allocation import (
     objective_terms,
     pareto_front,
 )
+from fedwave.allocation.problem_file import radio_cell_error
 from fedwave.errors import ProblemError, did_you_mean
 from fedwave.wireless.load import CELL_PRESETS
 
@@ -37,7 +38,7 @@ _MAX_ROWS = 60  # of the assignment table; --json has them all
 def allocate_command(
     problem_file: Path = typer.Argument(
         None,
-        metavar="[PROBLEM.toml]",
+        metavar="PROBLEM.toml",
         help="The problem file: radio, blocks, weights, limits and devices. See --example.",
     ),
     method: str = typer.Option(
@@ -108,10 +109,7 @@ def _check_words(
     if problem_file is None:
         raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")
     if str(problem_file) in CELL_PRESETS and not problem_file.exists():
-        raise ProblemError(
-            f"{problem_file} is a radio cell, not a problem file. Show it with: fedwave cell {problem_file}. "
-            "`fedwave allocate --example` prints a problem file."
-        )
+        raise radio_cell_error(str(problem_file))
     if method is not None and method not in METHODS:
         raise ProblemError(f'--method is not known, got "{method}". {did_you_mean(method, METHODS)}')
     if compare and pareto:

@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedwave.settings import parse_overrides
-from fedwave.wireless.cell import Cell
 from fedwave.wireless.description import CellDescription, TextTable, describe_cell
-from fedwave.wireless.load import CELL_PRESETS, load_cell_config, preset_table
+from fedwave.wireless.load import CELL_PRESETS, load_cell, preset_table
 
 
 def cell(
@@ -36,8 +35,7 @@ def cell(
     if preset is None:
         _print_presets(console)
         return
-    config = load_cell_config(preset, parse_overrides(setting))
-    built = Cell.build(config, num_devices=devices, seed=seed)
+    built = load_cell(preset, num_devices=devices, seed=seed, overrides=parse_overrides(setting))
     description = describe_cell(built, name=preset, model_bits=model_bits)
     if as_json:
         typer.echo(json.dumps(description.as_json(), indent=2))

@@ -26,6 +26,7 @@ from fedwave.data import (
 from fedwave.errors import ConfigError
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.model_file import load_parameters
+from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.quantise import message_bits
@@ -35,7 +36,7 @@ from fedwave.learning.tasks import TASKS
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
-from fedwave.settings.options import options_of, require_known, require_options
+from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser, ThreadDevices
 from fedwave.simulation.round import Federation
@@ -218,10 +219,9 @@ def build_server_step(experiment: Experiment) -> ServerStep:
     """Return what the server does with the models that it receives."""
     name, options = experiment.algorithm.server_step, experiment.algorithm.server_step_options
     require_known(name, SERVER_STEPS, key="algorithm.server_step")
-    require_options(
-        options, options_of(SERVER_STEPS[name]), table="algorithm.server_step_options", owner=name
-    )
-    return SERVER_STEPS[name](**options)
+    step = SERVER_STEPS[name]
+    require_part_options(options, step, options_of(step), table="algorithm.server_step_options", owner=name)
+    return step(**options)
 
 
 # Who decides, and who answers -----------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from fedwave.allocation import METHODS, method_options
 from fedwave.errors import ConfigError
+from fedwave.experiments.part_options import require_part_options
 from fedwave.server.contribution_scale import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
-from fedwave.settings.options import require_known, require_options
+from fedwave.settings.options import require_known
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.load import with_preset
 
@@ -23,7 +24,7 @@ class CellSection(CellConfig):
 
     preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them.")
     method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
-    method_options: dict[str, bool | int | float | str] = Field(
+    method_options: dict[str, Any] = Field(
         {}, description="Options of the method, e.g. { keep_negative = true } of ives."
     )
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
@@ -61,8 +62,12 @@ class CellSection(CellConfig):
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:
         require_known(self.method, METHODS, key="cell.method")
-        require_options(
-            self.method_options, method_options(self.method), table="cell.method_options", owner=self.method
+        require_part_options(
+            self.method_options,
+            METHODS[self.method].solve,
+            method_options(self.method),
+            table="cell.method_options",
+            owner=self.method,
         )
         if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
             raise ConfigError(

@@ -11,6 +11,7 @@ from typing import Any
 import tomli_w
 
 from fedwave.errors import ConfigError, did_you_mean
+from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import expand_scheme
 from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate
@@ -66,8 +67,8 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
 
 
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:
-    """Return the checked experiment of nested settings."""
-    return _checked(expand_scheme(settings))
+    """Return the checked experiment of nested settings; files that they name are found from where we are."""
+    return _checked(expand_scheme(anchor_paths(dict(settings), Path.cwd())))
 
 
 def experiment_to_toml(experiment: Experiment) -> str:
@@ -112,8 +113,9 @@ def _require_effect_of_preset(settings: Settings, change: Settings) -> None:
     below, above = settings.get("cell"), change.get("cell")
     if not isinstance(below, dict) or not isinstance(above, dict) or "preset" not in above:
         return
-    asked = preset_table(above["preset"])
-    free = [key for key in asked if key not in below and key not in above and key != "description"]
+    given = {key for layer in (below, above) for key in layer}
+    spelt_otherwise = {key for names in CellSection.alternatives if given & set(names) for key in names}
+    free = set(preset_table(above["preset"])) - given - spelt_otherwise - {"description"}
     if not free and above["preset"] != below.get("preset"):
         raise ConfigError(
             f'cell.preset = "{above["preset"]}" would change nothing: the file gives every key of the cell '

@@ -11,14 +11,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fedwave.data import DATASETS, PARTITIONS, dataset_options, partition_options
 from fedwave.experiments.cell_section import CellSection
+from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
 from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
-from fedwave.settings.options import options_of, require_known, require_options
+from fedwave.settings.options import options_of, require_known
 
 GIVEN = "given"  # the partition that the data or the user brings along
 
-Options = dict[str, bool | int | float | str]
+Options = dict[str, Any]  # by name; types are those of the part's signature
 AbsolutePath = Annotated[str, AfterValidator(lambda path: str(Path(path).absolute()))]  # found from anywhere
 
 
@@ -189,7 +190,9 @@ class SelectionSection(Section):
     def _known(self) -> SelectionSection:
         require_known(self.policy, POLICIES, key="selection.policy")
         known = options_of(POLICIES[self.policy], reserved=("num_selected", "compares_reports"))
-        require_options(self.options, known, table="selection.options", owner=self.policy)
+        require_part_options(
+            self.options, POLICIES[self.policy], known, table="selection.options", owner=self.policy
+        )
         return self
 
 

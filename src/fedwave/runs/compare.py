@@ -129,12 +129,16 @@ def common_target(runs: Sequence[FinishedRun]) -> float:
     metric = common_metric(runs)
     if metric.higher_is_better:
         best = min((float(np.nanmax(run.heldout_metric, initial=0.0)) for run in runs), default=0.0)
-        return math.floor(100.0 * best) / 100.0
+        percent = math.floor(100.0 * best)
+        return (percent + 1) / 100.0 if (percent + 1) / 100.0 <= best else percent / 100.0
     best = max((float(np.nanmin(run.heldout_metric, initial=math.inf)) for run in runs), default=math.inf)
     if not math.isfinite(best) or best <= 0.0:
         return best
-    unit = 10.0 ** (math.floor(math.log10(best)) - 1)
-    return math.ceil(best / unit) * unit
+    exponent = math.floor(math.log10(best)) - 1
+    digits = math.ceil(best / 10.0**exponent)
+    # A quotient of floats may round to the wrong side of a whole number: look at its neighbours too.
+    near = (float(f"{whole}e{exponent}") for whole in (digits - 1, digits, digits + 1))
+    return next(figure for figure in near if figure >= best)
 
 
 def common_metric(runs: Sequence[FinishedRun]) -> Metric:

@@ -43,7 +43,7 @@ class ProgressBar:
         self._metric = ""
         self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
-            experiment.name, total=experiment.num_rounds, completed=next_round, figures=""
+            escape(experiment.name), total=experiment.num_rounds, completed=next_round, figures=""
         )
 
     def round_done(self, record: RoundRecord) -> None:

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name, interval
 
+WIDE = 1_000  # characters; more than any table needs
+
 
 def final_table(runs: Sequence[FinishedRun]) -> Table:
     """Return one row per setting, with 95 % confidence intervals where there are several seeds."""
@@ -70,7 +72,7 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
 def print_tables(console: Console, *tables: Table) -> None:
     """Print tables one below the other; a pipe has no width, so nothing is cut there."""
     if not console.is_terminal:
-        console.width = max(console.width, 140)
+        console.width = max(console.width, WIDE)
     for index, table in enumerate(tables):
         if index:
             console.print()

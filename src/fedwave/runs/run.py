@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from fedwave.data import Dataset, OwnSplit
 from fedwave.errors import RunError
-from fedwave.experiments.build import build_simulation, load_experiment_dataset
+from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
 from fedwave.experiments.load import experiment_to_toml, load_experiment
-from fedwave.experiments.schema import Experiment
+from fedwave.experiments.schema import GIVEN, Experiment
 from fedwave.runs.folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
 from fedwave.runs.summary import summarise
 from fedwave.simulation.records import RoundRecord
@@ -65,11 +65,12 @@ def run_experiment(
     ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names.
     """
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
-    simulation = build_simulation(experiment, dataset=data, split=split)
+    own = _own_split(experiment, data, split)
+    simulation = build_simulation(experiment, dataset=data, split=own)
     folder = RunFolder.create(
         Path(out),
         config_toml=experiment_to_toml(experiment),
-        environment=_environment(experiment, data, split),
+        environment=_environment(experiment, data, own),
     )
     return _go_on(simulation, experiment, folder, data, observers)
 
@@ -92,13 +93,15 @@ def resume_run(
             f"{folder.path} was started on other data: fingerprint {recorded.get('dataset_fingerprint')}, "
             f"now {data.fingerprint()} from {data.source}. Point --data-dir or FEDWAVE_DATA to it."
         )
-    given = None if split is None else split.fingerprint()
+    own = _own_split(experiment, data, split)
+    given = None if own is None else own.fingerprint()
     if recorded.get("split_fingerprint") != given:
         raise RunError(
             f"{folder.path} was started with another split of the data among devices: fingerprint "
-            f"{recorded.get('split_fingerprint')}, now {given}. Give resume_run the same split."
+            f"{recorded.get('split_fingerprint')}, now {given}. Restore partition.path, or give resume_run "
+            "the same split."
         )
-    simulation = build_simulation(experiment, dataset=data, split=split)
+    simulation = build_simulation(experiment, dataset=data, split=own)
     return _go_on(simulation, experiment, folder, data, observers)
 
 
@@ -134,7 +137,15 @@ def _go_on(
     folder.save_model(simulation.model.to_state_dict(state.parameters))
     summary = summarise(simulation, experiment, folder, data)
     folder.write_json(SUMMARY, summary)
-    return RunResult(folder.path, summary, stopped)
+    is_finished = state.next_round == experiment.num_rounds
+    return RunResult(folder.path, summary, None if is_finished else stopped)
+
+
+def _own_split(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> OwnSplit | None:
+    """Return the split that is given, from Python or by the experiment; None where the data is dealt out."""
+    if split is None and experiment.partition.kind == GIVEN:
+        return load_split(experiment, data)
+    return split
 
 
 def _tell(watching: Iterable[Observer], record: RoundRecord) -> str | None:

@@ -12,7 +12,11 @@ from fedwave.units import IntArray
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """Choose the devices whose last upload was planned longest ago; among equals, the lower index."""
+    """Choose the devices whose last upload was planned longest ago.
+
+    Among equals, those that were chosen less often, then the lower index. Without the count, whoever has a
+    low index would be ahead by one more turn in every cycle that does not come out even.
+    """
 
     num_selected: int
     compares_reports: bool = False
@@ -20,7 +24,8 @@ class RoundRobin:
     def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
         """Return those that have waited longest; never selected counts as longest."""
         del rng
-        order = np.argsort(candidates.history.last_selected, kind="stable")
+        history = candidates.history
+        order = np.lexsort((history.times_selected, history.last_selected))  # the last key counts first
         return np.sort(candidates.device_index[order[: self.num_selected]])
 
     def select(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:

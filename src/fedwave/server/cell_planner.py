@@ -11,10 +11,8 @@ import numpy as np
 from fedwave.allocation import METHODS, Allocation, AllocationProblem, allocate
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
-from fedwave.selection import History
 from fedwave.server.chooser import Chooser
 from fedwave.server.contribution_scale import ContributionScale
-from fedwave.server.memory import history_from_state, history_to_state, remember
 from fedwave.server.plan import Plan
 from fedwave.server.planner import PlannerState
 from fedwave.server.reports import Reports
@@ -61,11 +59,11 @@ class CellPlanner:
 
     def initial_state(self) -> PlannerState:
         """Return an empty history."""
-        return history_to_state(History.empty(self.chooser.num_devices))
+        return self.chooser.initial_state()
 
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return who computes."""
-        return self.chooser.computing(round_index, history_from_state(state, self.chooser.num_devices))
+        return self.chooser.ask(round_index, state)
 
     def plan(
         self, round_index: int, reports: Reports, channel: ChannelDraw | None, state: PlannerState
@@ -73,8 +71,7 @@ class CellPlanner:
         """Return who uploads, on which block, at what power, and every device's CPU frequency."""
         if channel is None:
             raise ProblemError("planning over a cell needs the round's channel, got None. Pass its draw.")
-        history = history_from_state(state, self.chooser.num_devices)
-        proposed = self.chooser.select(round_index, reports, history)
+        proposed = self.chooser.select(round_index, reports, state)
         problem = self._problem(reports, channel)
         allocation = self._allocate(round_index, problem, proposed)
         time_left_s = self._time_left_s(allocation, reports, channel)
@@ -88,7 +85,7 @@ class CellPlanner:
             waits_for_reports=self._waits_for_reports,
             reason=_reason(allocation),
         )
-        return plan, history_to_state(remember(history, round_index, reports, plan.selected))
+        return plan, self.chooser.state_after(round_index, reports, plan.selected, state)
 
     @property
     def _waits_for_reports(self) -> bool:
@@ -137,8 +134,7 @@ class CellPlanner:
             bandwidth_hz=self.bandwidth_hz,
             noise_psd_w_per_hz=self.noise_psd_w_per_hz,
         )
-        left = self.deadline_s * DEADLINE_SHARE - allocation.compute_delay_s - report_phase_s
-        return left if self.max_delay_s is None else min(left, self.max_delay_s)
+        return self.deadline_s * DEADLINE_SHARE - allocation.compute_delay_s - report_phase_s
 
 
 def _reason(allocation: Allocation) -> str:

@@ -8,6 +8,8 @@ import numpy as np
 
 from fedwave.rng import Stream, generator
 from fedwave.selection import Candidates, History, SelectionPolicy
+from fedwave.server.memory import history_from_state, history_to_state, remember
+from fedwave.server.planner import PlannerState
 from fedwave.server.reports import Reports
 from fedwave.units import IntArray
 
@@ -26,14 +28,19 @@ class Chooser:
         """Number of devices n."""
         return len(self.num_samples)
 
-    def computing(self, round_index: int, history: History) -> IntArray:
+    def initial_state(self) -> PlannerState:
+        """Return an empty history."""
+        return history_to_state(History.empty(self.num_devices))
+
+    def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return who computes: whom the policy asks, or everybody."""
         if self.everyone_computes:
             return np.arange(self.num_devices, dtype=np.int64)
-        return self._asked(round_index, history)
+        return self._asked(round_index, history_from_state(state, self.num_devices))
 
-    def select(self, round_index: int, reports: Reports, history: History) -> IntArray:
+    def select(self, round_index: int, reports: Reports, state: PlannerState) -> IntArray:
         """Return whom the policy lets upload, among those that it had asked and that have reported."""
+        history = history_from_state(state, self.num_devices)
         have_reported = Candidates(
             device_index=reports.device_index,
             num_samples=reports.num_samples,
@@ -46,6 +53,13 @@ class Chooser:
             have_reported.among(self._asked(round_index, history)),
             rng=generator(self.seed, Stream.SELECTION, round_index, 1),
         )
+
+    def state_after(
+        self, round_index: int, reports: Reports, selected: IntArray, state: PlannerState
+    ) -> PlannerState:
+        """Return the history with this round in it."""
+        history = history_from_state(state, self.num_devices)
+        return history_to_state(remember(history, round_index, reports, selected))
 
     def _asked(self, round_index: int, history: History) -> IntArray:
         everybody = Candidates(

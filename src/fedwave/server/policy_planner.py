@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedwave.selection import History
 from fedwave.server.chooser import Chooser
-from fedwave.server.memory import history_from_state, history_to_state, remember
 from fedwave.server.plan import Plan
 from fedwave.server.planner import PlannerState
 from fedwave.server.reports import Reports
@@ -28,18 +26,17 @@ class PolicyPlanner:
 
     def initial_state(self) -> PlannerState:
         """Return an empty history."""
-        return history_to_state(History.empty(self.chooser.num_devices))
+        return self.chooser.initial_state()
 
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return who computes."""
-        return self.chooser.computing(round_index, history_from_state(state, self.chooser.num_devices))
+        return self.chooser.ask(round_index, state)
 
     def plan(
         self, round_index: int, reports: Reports, channel: ChannelDraw | None, state: PlannerState
     ) -> tuple[Plan, PlannerState]:
         """Return the policy's choice."""
         del channel  # an ideal network
-        history = history_from_state(state, self.chooser.num_devices)
-        selected = self.chooser.select(round_index, reports, history)
+        selected = self.chooser.select(round_index, reports, state)
         plan = Plan(selected=selected, waits_for_reports=self.chooser.policy.compares_reports)
-        return plan, history_to_state(remember(history, round_index, reports, selected))
+        return plan, self.chooser.state_after(round_index, reports, selected, state)

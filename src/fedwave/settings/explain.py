@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -36,16 +36,26 @@ def explain(
     model: type[BaseModel], error: ValidationError, *, root: str = "", moved: Mapping[str, str] | None = None
 ) -> str:
     """Return the first problem as one line. A misspelt key is named before what is missing because of it."""
-    problems = error.errors(include_url=False)
-    problem: Any = min(problems, key=lambda found: found["type"] != "extra_forbidden")
-    is_unknown = problem["type"] == "extra_forbidden"
-    keys, section = _walk(model, [str(part) for part in problem["loc"]], ends_in_unknown_key=is_unknown)
+    found: list[tuple[Any, list[str], type[BaseModel] | None]] = []
+    for problem in error.errors(include_url=False):
+        is_unknown = problem["type"] == "extra_forbidden"
+        place = [str(part) for part in problem["loc"]]
+        found.append((problem, *_walk(model, place, ends_in_unknown_key=is_unknown)))
+    problem, keys, section = min(found, key=lambda entry: entry[0]["type"] != "extra_forbidden")
+    # A value that may be of several types, such as a number or "auto", has a problem for each of them.
+    alike = [other for other, other_keys, _ in found if other_keys == keys]
     name = ".".join([*([root] if root else []), *keys]) or "settings"
-    return f"{_line(problem, name, keys, section, moved or {})}{_more(len(problems) - 1)}"
+    num_more = len({tuple(other_keys) for _, other_keys, _ in found}) - 1
+    return f"{_line(problem, alike, name, keys, section, moved or {})}{_more(num_more)}"
 
 
 def _line(
-    problem: Any, name: str, keys: list[str], section: type[BaseModel] | None, moved: Mapping[str, str]
+    problem: Any,
+    alike: list[Any],
+    name: str,
+    keys: list[str],
+    section: type[BaseModel] | None,
+    moved: Mapping[str, str],
 ) -> str:
     kind, got = problem["type"], problem["input"]
     if kind == "extra_forbidden":
@@ -56,23 +66,35 @@ def _line(
     if kind == "missing":
         return f"{name} is missing. Set it, or start from a preset that has it."
     if kind == "union_tag_not_found":
-        return f"{name} needs a kind. Choose one of: {_tags(problem)}."
+        return f"{name} needs a kind. Choose one of: {_kinds(section, keys)}."
     if kind.startswith("union_tag"):
-        return f'{name}.kind "{problem["ctx"]["tag"]}" is unknown. Choose one of: {_tags(problem)}.'
+        return f'{name}.kind "{problem["ctx"]["tag"]}" is unknown. Choose one of: {_kinds(section, keys)}.'
     if kind == "value_error":
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
-    rule = problem["msg"].removeprefix("Input should be ")
-    rule = rule[0].lower() + rule[1:]
-    hint = _hint(keys[-1] if keys else "", got) or f" Change it in the file or with -s {name}=..."
-    return f"{name} must be {rule}, got {_shown(got)}.{hint}"
+    rule = " or ".join(dict.fromkeys(_rule(other) for other in alike)).replace(" or be ", " or ")
+    hint = _hint(keys[-1] if keys else "", got)
+    hint = hint or f" Change it in the file or with -s {name.partition('[')[0]}=..."
+    return f"{name} must {rule}, got {_shown(got)}.{hint}"
+
+
+def _rule(problem: Any) -> str:
+    """Return what a value must, e.g. "be greater than 0" or "have at least 1 item"."""
+    if problem["type"] == "model_type":
+        return "be a table"
+    _, should, rule = problem["msg"].partition(" should ")  # "Input should be ...", "List should have ..."
+    return (rule if should else f"be valid: {problem['msg']}").split(" after validation")[0]
 
 
 def _more(count: int) -> str:
     return "" if count == 0 else f" ({count} more problem{'s' if count > 1 else ''} after this one.)"
 
 
-def _tags(problem: Any) -> str:
-    return str(problem.get("ctx", {}).get("expected_tags", "")).replace("'", '"')
+def _kinds(section: type[BaseModel] | None, keys: list[str]) -> str:
+    """Return the kinds that there are at a key that stands for one of several sections."""
+    if section is None or not keys:
+        return ""
+    kinds = [tag_of(one) for one in sections_in(section.model_fields[keys[-1]].annotation)]
+    return ", ".join(f'"{kind}"' for kind in kinds)
 
 
 def _shown(got: object) -> str:
@@ -102,13 +124,18 @@ def _walk(
     sections: list[type[BaseModel]] = [model]
     keys: list[str] = []
     holder: type[BaseModel] | None = None
+    holds_any_key = False  # as a table of options does, whose keys no section knows
     for index, part in enumerate(place):
         tagged = [section for section in sections if part in (tag_of(section), section.__name__)]
         with_field = [section for section in sections if part in section.model_fields]
         is_last = index == len(place) - 1
         if with_field and not (tagged and not is_last):
             holder = with_field[0]
-            sections = sections_in(holder.model_fields[part].annotation)
+            annotation = holder.model_fields[part].annotation
+            sections, holds_any_key = sections_in(annotation), get_origin(annotation) is dict
+            keys.append(part)
+        elif holds_any_key:
+            holds_any_key = False
             keys.append(part)
         elif tagged:
             sections = tagged

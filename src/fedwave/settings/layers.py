@@ -80,7 +80,9 @@ def _meaningless_options(base: Settings, change: Settings, schema: type[BaseMode
     if schema is None or not issubclass(schema, Section):
         return set()
     options = {
-        table for key, table in schema.option_tables.items() if key in change and change[key] != base.get(key)
+        table
+        for key, table in schema.option_tables.items()
+        if key in change and change[key] != base.get(key, schema.model_fields[key].default)
     }
     if schema.choice in change:
         options |= schema.foreign_options(change[schema.choice])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedwave.errors import ConfigError
+from fedwave.settings.layers import merge
 
 
 def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
@@ -21,11 +22,18 @@ def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
         for section in sections:
             table = table.setdefault(section, {})
             if not isinstance(table, dict):
-                raise ConfigError(
-                    f'-s sets "{section}" both as a value and as a table, in "{word}". Keep one.'
-                )
-        table[key] = _value(text)
+                raise _value_and_table(section, word)
+        value, before = _value(text), table.get(key)
+        if isinstance(before, dict):
+            if not isinstance(value, dict):
+                raise _value_and_table(key, word)
+            value = merge(before, value)
+        table[key] = value
     return settings
+
+
+def _value_and_table(key: str, word: str) -> ConfigError:
+    return ConfigError(f'-s sets "{key}" both as a value and as a table, in "{word}". Keep one.')
 
 
 def _value(text: str) -> Any:
@@ -34,5 +42,5 @@ def _value(text: str) -> Any:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):  # RecursionError: brackets without end
         return text.strip()

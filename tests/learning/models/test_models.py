@@ -134,7 +134,9 @@ def test_the_first_model_is_drawn_from_the_generator_alone(kind: str) -> None:
     model = small_model(kind, (2, 5, 4), 3)
     rng = np.random.default_rng(0)
     torch.manual_seed(1)
+    before = torch.get_rng_state()
     first, second = model.initial_parameters(rng), model.initial_parameters(rng)
+    assert torch.equal(torch.get_rng_state(), before)  # torch's own generator is nobody's business here
     torch.manual_seed(2)
     again = small_model(kind, (2, 5, 4), 3).initial_parameters(np.random.default_rng(0))
     assert all(value.dtype == torch.float32 and not value.requires_grad for value in first.values())
@@ -240,6 +242,11 @@ def test_an_option_that_the_kind_does_not_have_is_refused(
     with pytest.raises(ModelError, match=message) as caught:
         build_model(kind, (2, 5, 4), 3, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_a_perceptron_has_one_hidden_layer_of_64_unless_told_otherwise() -> None:
+    parameters = build_model("mlp", (5,), 3).initial_parameters(np.random.default_rng(0))
+    assert [tuple(value.shape) for value in parameters.values()] == [(5, 64), (64,), (64, 3), (3,)]
 
 
 def test_options_may_be_lists_as_settings_give_them() -> None:

@@ -18,59 +18,11 @@ from safetensors.torch import load_file
 
 from fedwave.data import dataset_from_arrays
 from fedwave.errors import DivergenceError, RunError
-from fedwave.experiments import Experiment, experiment_from, load_experiment
-from fedwave.experiments.build import load_experiment_dataset
-from fedwave.experiments.compare import group_by_name, interval, paired_difference, read_run
-from fedwave.experiments.run import resume_run, run_experiment
-from fedwave.simulation.records import RoundRecord
-from fedwave.simulation.run_folder import RunFolder
-
-SMALL = {
-    "name": "small",
-    "num_rounds": 6,
-    "data": {"dataset": "synthetic", "num_samples": 500, "num_classes": 4, "shape": [1, 8, 8]},
-    "partition": {"num_devices": 12},
-    "model": {"kind": "cnn", "channels": [4]},
-    "algorithm": {"num_selected": 3, "inner_lr": 0.02, "meta_lr": 0.02, "query_batch_size": 4},
-}
-
-
-def experiment(**changes: object) -> Experiment:
-    return experiment_from({**SMALL, **changes})
-
-
-def contents(folder: Path) -> dict[str, object]:
-    """Everything a run leaves, but for the time it took."""
-    tables = {}
-    for name in ("rounds.csv", "devices.csv", "heldout.csv"):
-        with (folder / name).open() as file:
-            tables[name] = [
-                {k: v for k, v in row.items() if k != "wall_time_s"} for row in csv.DictReader(file)
-            ]
-    summary = json.loads((folder / "summary.json").read_text())
-    del summary["wall_time_s"]
-    return {
-        **tables,
-        "model": (folder / "model.safetensors").read_bytes(),
-        "checkpoint": (folder / "checkpoint.safetensors").read_bytes(),
-        "summary": summary,
-        "config": (folder / "config.toml").read_text(),
-    }
-
-
-class StopAfter:
-    """An observer that stops the run like Ctrl-C, after some rounds."""
-
-    def __init__(self, rounds: int) -> None:
-        self.left = rounds
-
-    def started(self, *_: object) -> None:
-        pass
-
-    def round_done(self, record: RoundRecord) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
+from fedwave.experiments import load_experiment
+from fedwave.experiments.build import build_simulation, load_experiment_dataset
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.run import resume_run, run_experiment
+from tests.runs.small_runs import StopAfter, contents, experiment, results
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +52,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(
     settings = experiment(execution={"checkpoint_every": checkpoint_every})
     with pytest.raises(KeyboardInterrupt):
         run_experiment(settings, tmp_path / "cut", observers=[StopAfter(rounds)])
-    resumed = contents(resume_run(tmp_path / "cut").path)
-    expected = contents(finished)
-    del resumed["config"], expected["config"]  # they differ in checkpoint_every
-    assert resumed == expected
+    assert results(resume_run(tmp_path / "cut").path) == results(finished)
 
 
 def test_rows_beyond_the_checkpoint_and_half_written_ones_are_cut_off(finished: Path, tmp_path: Path) -> None:
@@ -125,17 +74,15 @@ def test_resuming_a_finished_run_changes_nothing(finished: Path, tmp_path: Path)
 def test_a_run_killed_with_sigkill_at_odd_moments_resumes_to_the_same_bits(
     finished: Path, tmp_path: Path
 ) -> None:
-    config = tmp_path / "small.toml"
-    config.write_text((finished / "config.toml").read_text())
-    out = tmp_path / "killed"
-    command = [sys.executable, "-m", "fedwave.cli.app"]
+    out, config = tmp_path / "killed", str(finished / "config.toml")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    arguments = ["run", str(config), "--out", str(out), "--quiet"]
-    for wanted_rows, extra in ((1, 0.0), (3, 0.004)):
-        process = subprocess.Popen(
-            [*command, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        deadline = time.monotonic() + 60
+    begin = "from fedwave import *; import sys; out, config = sys.argv[1:]\n"
+    for start, wanted_rows, extra in (
+        ("run_experiment(load_experiment(config), out)", 1, 0.0),
+        ("resume_run(out)", 3, 0.004),
+    ):
+        process = subprocess.Popen([sys.executable, "-c", begin + start, str(out), config], env=environment)
+        deadline = time.monotonic() + 120
         table = out / "rounds.csv"
         while process.poll() is None and time.monotonic() < deadline:
             if table.exists() and table.read_text().count("\n") > wanted_rows:
@@ -144,10 +91,8 @@ def test_a_run_killed_with_sigkill_at_odd_moments_resumes_to_the_same_bits(
         time.sleep(extra)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        arguments = ["resume", str(out), "--quiet"]
-    subprocess.run(
-        [*command, "resume", str(out), "--quiet"], env=environment, check=True, capture_output=True
-    )
+        assert table.exists()
+    resume_run(out)
     assert contents(out) == contents(finished)
 
 
@@ -171,8 +116,6 @@ def test_the_folder_can_be_read_without_fedwave(finished: Path) -> None:
 
 
 def test_the_contributions_in_the_table_follow_from_its_gradient_norms(finished: Path) -> None:
-    from fedwave.experiments.build import build_simulation
-
     sim = build_simulation(experiment())
     samples = dict(zip(sim.train.device_ids.tolist(), sim.train.num_samples.tolist(), strict=True))
     with (finished / "devices.csv").open() as file:
@@ -183,8 +126,6 @@ def test_the_contributions_in_the_table_follow_from_its_gradient_norms(finished:
 
 
 def test_the_model_loads_into_its_plain_module(finished: Path) -> None:
-    from fedwave.experiments.build import build_simulation
-
     sim = build_simulation(experiment())
     module = sim.model.to_module(sim.initial_state().parameters)
     module.load_state_dict(load_file(finished / "model.safetensors"))
@@ -192,7 +133,7 @@ def test_the_model_loads_into_its_plain_module(finished: Path) -> None:
     assert checkpoint is not None
     images = sim.heldout.query(np.array([0])).inputs
     stacked = {name: value[None] for name, value in checkpoint.parameters.items()}
-    torch.testing.assert_close(module(images[0]), sim.model.logits(stacked, images)[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(module(images[0]), sim.model.outputs(stacked, images)[0], rtol=1e-4, atol=1e-5)
 
 
 def test_the_users_own_arrays_can_be_trained_on(tmp_path: Path) -> None:
@@ -217,7 +158,7 @@ def test_resuming_on_other_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_divergence_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
-    settings = experiment(algorithm={"num_selected": 3, "meta_lr": 1e30}, evaluation={"every": 6})
+    settings = experiment(algorithm={"meta_lr": 1e30, "inner_lr": 0.001}, evaluation={"every": 6})
     with pytest.raises(DivergenceError, match="round 1 on device"):
         run_experiment(settings, tmp_path / "bad")
     checkpoint = RunFolder(tmp_path / "bad").load_checkpoint()
@@ -249,30 +190,3 @@ def test_tensorboard_logs_every_round(tmp_path: Path) -> None:
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
     assert len(events.Scalars("train_loss")) == 2
-
-
-def test_seeds_of_one_setting_are_averaged_with_an_interval(tmp_path: Path) -> None:
-    runs = []
-    for name, algorithm in (("ours", "nufm"), ("theirs", "per-fedavg")):
-        for seed in (0, 1):
-            settings = experiment(
-                name=name, seed=seed, num_rounds=1, algorithm={**SMALL["algorithm"], "name": algorithm}
-            )
-            runs.append(read_run(run_experiment(settings, tmp_path / f"{name}{seed}").path))
-    groups = group_by_name(runs)
-    assert [len(group) for group in groups.values()] == [2, 2]
-    values = [run.last("heldout_accuracy") for run in groups["ours"]]
-    difference = paired_difference(groups["ours"], groups["theirs"], "heldout_accuracy")
-    other = [run.last("heldout_accuracy") for run in groups["theirs"]]
-    assert difference.mean == pytest.approx(np.mean(values) - np.mean(other))
-
-
-def test_the_interval_is_students() -> None:
-    got = interval([1.0, 2.0, 4.0])
-    assert got.mean == pytest.approx(7 / 3)
-    # t_{0.975, 2} = 4.30265, s = 1.527525
-    assert got.half_width == pytest.approx(4.30265 * 1.527525 / 3**0.5, rel=1e-5)
-    assert str(interval([2.0])) == "2"
-    assert str(interval([])) == "-"
-    assert str(interval([29_000.0, 31_000.0])) == "30,000 ± 12,706"
-    assert str(interval([0.12345678])) == "0.1235"

@@ -1,0 +1,277 @@
+"""The settings of data, model, algorithm, selection, evaluation and execution, and what each is to do."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.run import run_experiment
+from fedwave.selection import contribution
+from tests.experiments.built import Built
+from tests.experiments.setting_lines import Line, first_weights, line
+from tests.runs.small_runs import StopAfter
+
+CELL = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
+IID = {"kind": "iid", "num_devices": 16}
+EQUAL = {"std_samples_per_class": 0.0}  # five samples of each of two classes
+SINES = {"dataset": "sinusoids", "num_devices": 20, "samples_per_device": 9}
+
+
+def of_loader(name: str, value: Any, dataset: str, expected: Any = None) -> Line:
+    """A setting that the dataset's loader is to be told."""
+    see = lambda built: built.told("dataset").get(name)  # noqa: E731
+    given = {"data": {"dataset": dataset}, "partition": IID}
+    return line(f"data.{name}", value, see, value if expected is None else expected, **given)
+
+
+def run_of(built: Built) -> RunFolder:
+    """The folder of a whole run."""
+    return RunFolder(run_experiment(built.experiment, built.folder / "run").path)
+
+
+def killed_after_four(built: Built) -> int:
+    """The round of the checkpoint when a run is killed after its fourth round."""
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(built.experiment, built.folder / "run", observers=[StopAfter(4)])
+    saved = RunFolder(built.folder / "run").load_checkpoint()
+    assert saved is not None
+    return saved.next_round
+
+
+def seeds(built: Built) -> set[int]:
+    """Of everything that draws: data, local batches, selection, losses, the cell and the first model."""
+    parts = (built.local, built.planner.chooser, built.world, built.cell, built.sim)
+    return {built.told("dataset")["seed"], *(part.seed for part in parts)}
+
+
+def is_raw(built: Built) -> list[bool]:
+    """Whether training and held-out devices get the inputs as they are in the dataset."""
+    answer = []
+    for pool in (built.sim.train, built.sim.heldout):
+        raw = pool.dataset.inputs[pool.devices[0].support]
+        answer.append(bool(np.array_equal(pool.support(np.array([0])).inputs[0].numpy(), raw)))
+    return answer
+
+
+def class_counts(built: Built) -> np.ndarray:
+    """How many samples of each of the four classes each training device has."""
+    labels = built.sim.train.dataset.labels
+    own = [[*device.support, *device.query] for device in built.sim.train.devices]
+    return np.array([np.bincount(labels[samples], minlength=4) for samples in own])
+
+
+def turning_points(built: Built) -> list[list[float]]:
+    """Where Eq. (21) turns, by what devices report and by what the record counts with."""
+    samples = built.sim.train.num_samples
+    reported = built.local.reports(np.arange(8), np.ones((8, 1)), np.ones(8)).contribution
+    by_hand = contribution(
+        np.ones((8, 1)),
+        samples,
+        similarity_penalty=built.sim.similarity_penalty,
+        variance_penalty=built.sim.variance_penalty,
+    )
+    return [((1.0 - u) / 2.0).round(12).tolist() for u in (reported, by_hand)]  # u = 1 - 2 point at norm 1
+
+
+def points_by_hand(built: Built, similarity: float, variance: float) -> list[list[float]]:
+    points = [round(similarity + variance / math.sqrt(n), 12) for n in built.sim.train.num_samples.tolist()]
+    return [points, points]
+
+
+def owns(sample: int) -> Any:
+    """Whether the first training device has this sample."""
+
+    def see(built: Built) -> bool:
+        device = built.sim.train.devices[0]
+        return sample in [*device.support.tolist(), *device.query.tolist()]
+
+    return see
+
+
+def num_support(built: Built) -> set[int]:
+    return {len(device.support) for device in built.sim.train.devices}
+
+
+def rates(built: Built) -> tuple[float, float]:
+    """The step size of the adaptation while training and when evaluated."""
+    return built.local.rule.inner_lr, built.evaluation.inner_lr
+
+
+LEARNING_LINES = [
+    line("name", "other", lambda built: run_of(built).read_json("summary.json")["name"], "other"),
+    line("seed", 6, seeds, {6}, cell=CELL),
+    line("num_rounds", 2, lambda built: len(run_of(built).table()["round"]), 2),
+    # Data
+    line("data.dataset", "digits", lambda built: built.told("dataset")["name"], "digits"),
+    of_loader("split", "test", "fashion-mnist"),
+    of_loader("path", "/somewhere", "arrays"),
+    of_loader("image_size", [3, 4], "image-folder", (3, 4)),
+    of_loader("images_per_class", 3, "tiny-imagenet"),
+    line("data.standardise", "none", is_raw, [True, True]),
+    of_loader("num_samples", 480, "synthetic"),
+    of_loader("num_classes", 5, "synthetic"),
+    of_loader("shape", [2, 3], "synthetic", (2, 3)),
+    line(
+        "data.num_devices", 12, lambda built: built.sizes, [9] * 12, data=SINES, partition={"kind": "given"}
+    ),
+    line(
+        "data.samples_per_device",
+        7,
+        lambda built: built.sizes,
+        [7] * 20,
+        data=SINES,
+        partition={"kind": "given"},
+    ),
+    # Partition
+    line("partition.kind", "iid", lambda built: built.sizes, [25] * 16),
+    line("partition.num_devices", 20, lambda built: len(built.sizes), 20, partition=EQUAL),
+    line("partition.heldout_fraction", 0.25, lambda built: len(built.sim.heldout), 4),
+    line("partition.shots", 2, num_support, {4}, partition=EQUAL),
+    line(
+        "partition.classes_per_device",
+        3,
+        lambda built: (class_counts(built) > 0).sum(1).tolist(),
+        [3] * 8,
+        partition=EQUAL,
+    ),
+    line("partition.mean_samples_per_class", 8.0, lambda built: set(built.sizes), {16}, partition=EQUAL),
+    line("partition.std_samples_per_class", 0.0, lambda built: set(built.sizes), {10}),
+    line("partition.max_samples_per_class", 3, lambda built: max(built.sizes), 6),
+    line(
+        "partition.concentration",
+        1e4,  # about six of each class on every device
+        lambda built: bool(class_counts(built).min() >= 2),
+        True,
+        partition={"kind": "dirichlet", "num_devices": 16, "samples_per_device": 24},
+    ),
+    line("partition.samples_per_device", 11, lambda built: set(built.sizes), {11}, partition=IID),
+    line(
+        "partition.path",
+        "other_split.csv",
+        owns(399),
+        True,
+        partition={"kind": "given", "path": "split.csv", "heldout_column": "is_out"},
+    ),
+    *(
+        line(f"partition.{name}", value, see, expected, partition={"kind": "given", "path": "split.csv"})
+        for name, value, see, expected in (
+            ("device_column", "writer", lambda built: set(built.sizes), {20}),
+            (
+                "heldout_column",
+                "is_out",
+                lambda built: built.sim.heldout.device_ids.tolist(),
+                [*range(35, 40)],
+            ),
+            ("support_column", "is_first", num_support, {4}),
+        )
+    ),
+    # Model
+    line("model.kind", "mlp", lambda built: built.shapes.get("linear2.weight"), (64, 4)),
+    line(
+        "model.channels",
+        [3, 5],
+        lambda built: (built.shapes["conv1.bias"], built.shapes["conv2.bias"]),
+        ((3,), (5,)),
+        data={"shape": [1, 8, 8]},
+        model={"kind": "cnn"},
+    ),
+    line("model.hidden", [9], lambda built: built.shapes["linear1.weight"], (6, 9), model={"kind": "mlp"}),
+    line(
+        "model.path",
+        "m.safetensors",
+        lambda built: built.sim.initial_state().parameters["linear1.weight"].flatten().tolist(),
+        first_weights(77),
+    ),
+    # Algorithm
+    line(
+        "algorithm.task",
+        "regression",
+        lambda built: built.sim and "built",
+        'refused: algorithm.task = "regression" does not fit dataset synthetic, which is for classification. '
+        'Use "auto".',
+    ),
+    line("algorithm.gradient", "first-order", lambda built: built.local.rule.method, "first-order"),
+    line(
+        "algorithm.num_local_steps",
+        3,
+        lambda built: (built.both("num_local_steps"), "gradient_norm_2" in built.record.device_columns),
+        ((3, 3), True),
+        cell=CELL,
+    ),
+    line("algorithm.inner_lr", 0.3, rates, (0.3, 0.3)),
+    line("algorithm.meta_lr", 0.3, lambda built: built.local.rule.meta_lr, 0.3),
+    line("algorithm.query_batch_size", 2, lambda built: built.local.query_batch_size, 2),
+    line(
+        "algorithm.server_step",
+        "momentum",
+        lambda built: type(built.sim.federation.server_step).__name__,
+        "ServerMomentum",
+    ),
+    line(
+        "algorithm.server_step_options",
+        {"momentum": 0.3, "server_lr": 0.4},
+        lambda built: vars(built.sim.federation.server_step),
+        {"momentum": 0.3, "server_lr": 0.4},
+        algorithm={"server_step": "momentum"},
+    ),
+    # Selection
+    line("selection.policy", "uniform", lambda built: built.record.columns["num_computed"], 3, cell=CELL),
+    line("selection.num_selected", 2, lambda built: built.record.columns["num_selected"], 2),
+    line(
+        "selection.everyone_computes",
+        True,
+        lambda built: built.record.columns["num_computed"],
+        8,
+        selection={"policy": "uniform", "num_selected": 3},
+    ),
+    line(
+        "selection.similarity_penalty",
+        3.0,
+        lambda built: turning_points(built) == points_by_hand(built, 3.0, 0.1),
+        True,
+    ),
+    line(
+        "selection.variance_penalty",
+        3.0,
+        lambda built: turning_points(built) == points_by_hand(built, 0.1, 3.0),
+        True,
+    ),
+    line(
+        "selection.options",
+        {"num_candidates": 5},
+        lambda built: built.record.columns["num_computed"],
+        5,
+        selection={"policy": "power-of-choice", "num_selected": 2},
+    ),
+    # Evaluation
+    line("evaluation.every", 2, lambda built: sorted({*run_of(built).table("heldout.csv")["round"]}), [1, 2]),
+    line("evaluation.num_steps", 4, lambda built: built.evaluation.num_steps, 4),
+    line("evaluation.inner_lr", 0.7, rates, (0.05, 0.7)),
+    # Execution
+    line("execution.workers", 3, lambda built: built.told("num_workers"), 3),
+    line(
+        "execution.device",
+        "meta",  # torch's device without memory
+        lambda built: [pool.torch_device.type for pool in (built.sim.train, built.sim.heldout)],
+        ["meta", "meta"],
+    ),
+    line(
+        "execution.chunk_samples",
+        33,
+        lambda built: (built.local.chunk_samples, built.evaluation.chunk_samples),
+        (33, 33),
+    ),
+    line("execution.checkpoint_every", 3, killed_after_four, 3, num_rounds=5),
+    line(
+        "execution.tensorboard",
+        True,
+        lambda built: (Path(run_of(built).path) / "tensorboard").is_dir(),
+        True,
+        num_rounds=1,
+    ),
+]

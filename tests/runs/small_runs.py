@@ -1,0 +1,92 @@
+"""A small experiment for the tests of runs, what a run leaves behind, and observers that end it early."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from fedwave.experiments import Experiment, experiment_from
+from fedwave.experiments.schemes import expand_scheme
+from fedwave.runs.run import StopRun
+from fedwave.settings import merge
+from fedwave.simulation.records import RoundRecord
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "num_rounds": 6,
+    "data": {"dataset": "synthetic", "num_samples": 500, "num_classes": 4, "shape": [1, 8, 8]},
+    "partition": {"num_devices": 12},
+    "model": {"kind": "cnn", "channels": [4]},
+    "algorithm": {"inner_lr": 0.02, "meta_lr": 0.02, "query_batch_size": 4},
+    "selection": {"num_selected": 3},
+}
+
+
+def experiment(**changes: Any) -> Experiment:
+    """Return the small experiment with a layer of changes on top."""
+    return experiment_from(merge(SMALL, expand_scheme(changes), Experiment))
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Everything a run leaves, but for the time it took."""
+    tables = {}
+    for name in ("rounds.csv", "devices.csv", "heldout.csv"):
+        with (folder / name).open() as file:
+            tables[name] = [
+                {k: v for k, v in row.items() if k != "wall_time_s"} for row in csv.DictReader(file)
+            ]
+    summary = json.loads((folder / "summary.json").read_text())
+    del summary["wall_time_s"]
+    return {
+        **tables,
+        "model": (folder / "model.safetensors").read_bytes(),
+        "checkpoint": (folder / "checkpoint.safetensors").read_bytes(),
+        "summary": summary,
+        "config": (folder / "config.toml").read_text(),
+    }
+
+
+def results(folder: Path) -> dict[str, Any]:
+    """What a run leaves, but for its settings: for runs that differ in when they save."""
+    found = contents(folder)
+    del found["config"]
+    return found
+
+
+class Watcher:
+    """An observer that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.started_at: list[int] = []
+        self.seen: list[int] = []
+
+    def started(self, folder: Path, experiment: Experiment, next_round: int, warnings: Any) -> None:
+        self.started_at.append(next_round)
+
+    def round_done(self, record: RoundRecord) -> None:
+        self.seen.append(record.round_index)
+
+
+class StopAfter(Watcher):
+    """An observer that stops the run like Ctrl-C, after some rounds."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__()
+        self.rounds = rounds
+
+    def round_done(self, record: RoundRecord) -> None:
+        super().round_done(record)
+        if len(self.seen) == self.rounds:
+            raise KeyboardInterrupt
+
+
+class AskToStopAfter(StopAfter):
+    """An observer that asks for the end of the run, as an early-stopping rule would."""
+
+    def round_done(self, record: RoundRecord) -> None:
+        try:
+            super().round_done(record)
+        except KeyboardInterrupt:
+            raise StopRun("good enough") from None

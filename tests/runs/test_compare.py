@@ -1,0 +1,140 @@
+"""Comparing runs by what their accuracy cost, on tables written by hand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from fedwave.errors import RunError
+from fedwave.runs.compare import (
+    common_metric,
+    common_target,
+    group_by_name,
+    interval,
+    paired_difference,
+    short_number,
+)
+from tests.runs.written_runs import write_run
+
+ERROR = "mean_absolute_error"
+
+
+def test_the_cost_of_a_target_is_read_at_the_first_round_that_reaches_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", "a", [0.1, math.nan, 0.5, 0.4, 0.6], over_cell=True)
+    cost = run.cost_of_reaching(0.5)
+    assert cost is not None
+    assert (cost.rounds, cost.delay_s, cost.energy_j) == (3, 30.0, 300.0)
+    assert run.cost_of_reaching(0.61) is None
+    assert run.last("heldout_accuracy") == 0.6
+
+
+def test_an_error_reaches_a_target_by_falling_to_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", "a", [3.0, math.nan, 1.5, 1.8, 1.25], over_cell=True, metric=ERROR)
+    assert (run.metric.name, run.metric.higher_is_better) == (ERROR, False)
+    for target, rounds in ((5.0, 1), (2.0, 3), (1.5, 3), (1.25, 5)):
+        cost = run.cost_of_reaching(target)
+        assert cost is not None
+        assert (cost.rounds, cost.delay_s, cost.energy_j) == (rounds, 10.0 * rounds, 100.0 * rounds)
+    assert run.cost_of_reaching(1.2) is None
+
+
+def test_without_a_cell_only_rounds_are_a_cost(tmp_path: Path) -> None:
+    cost = write_run(tmp_path / "a", "a", [0.1, 0.5]).cost_of_reaching(0.2)
+    assert cost is not None
+    assert cost.rounds == 2
+    assert math.isnan(cost.delay_s)
+    assert math.isnan(cost.energy_j)
+
+
+def test_the_default_target_is_the_highest_percentage_that_all_reach(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "a", "a", [0.1, 0.728, 0.7]),
+        write_run(tmp_path / "b", "b", [0.1, 0.555, 0.9]),
+        write_run(tmp_path / "c", "c", [math.nan, 0.99, math.nan]),
+    ]
+    assert common_target(runs) == 0.72
+
+
+@pytest.mark.parametrize(
+    ("worst", "target"),
+    [(1.234, 1.3), (0.0449, 0.045), (57.01, 58.0), (9.95, 10.0), (0.0, 0.0)],
+)
+def test_the_default_target_of_an_error_is_the_lowest_two_digits_that_all_reach(
+    tmp_path: Path, worst: float, target: float
+) -> None:
+    runs = [
+        write_run(tmp_path / "a", "a", [60.0, worst, 61.0], metric=ERROR),
+        write_run(tmp_path / "b", "b", [math.nan, worst / 2, 99.0], metric=ERROR),
+    ]
+    assert common_target(runs) == pytest.approx(target, rel=1e-12)
+    assert all(run.cost_of_reaching(common_target(runs)) is not None for run in runs)
+
+
+@pytest.mark.parametrize("share", [0.29, 0.57, 0.58, 0.0, 1.0])
+def test_a_round_share_is_its_own_target(tmp_path: Path, share: float) -> None:
+    assert common_target([write_run(tmp_path / "a", "a", [share])]) == share  # 100 * 0.29 is below 29
+
+
+@pytest.mark.parametrize("error", [9.1e-05, 1.5e-05, 2.5e-05, 0.29, 130.0])
+def test_a_round_error_is_its_own_target(tmp_path: Path, error: float) -> None:
+    assert common_target([write_run(tmp_path / "a", "a", [error], metric=ERROR)]) == error
+
+
+def test_a_run_without_evaluation_has_no_target_to_reach(tmp_path: Path) -> None:
+    shares = [write_run(tmp_path / "a", "a", [math.nan]), write_run(tmp_path / "b", "b", [0.5])]
+    assert common_target(shares) == 0.0
+    errors = [write_run(tmp_path / n, n, [v], metric=ERROR) for n, v in (("c", math.nan), ("d", 0.5))]
+    assert common_target(errors) == math.inf
+
+
+def test_runs_of_different_tasks_are_not_compared(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "a", "a", [0.5]), write_run(tmp_path / "b", "b", [0.5], metric=ERROR)]
+    with pytest.raises(RunError) as caught:
+        common_metric(runs)
+    assert str(caught.value) == (
+        "the runs are judged by different metrics, accuracy and mean_absolute_error. "
+        "Compare runs of one task."
+    )
+
+
+def test_seeds_of_one_setting_come_together_and_are_paired_with_those_of_another(tmp_path: Path) -> None:
+    ours = {0: 0.50, 1: 0.60, 2: 0.90, 7: 0.10}
+    theirs = {2: 0.60, 1: 0.40, 0: 0.40}
+    runs = [
+        write_run(tmp_path / f"{name}{seed}", name, [0.0, value], seed=seed)
+        for name, values in (("ours", ours), ("theirs", theirs))
+        for seed, value in values.items()
+    ]
+    groups = group_by_name(runs)
+    assert {name: [run.experiment.seed for run in group] for name, group in groups.items()} == {
+        "ours": [0, 1, 2, 7],
+        "theirs": [2, 1, 0],
+    }
+    got = paired_difference(groups["ours"], groups["theirs"], "heldout_accuracy")
+    # Seeds 0, 1, 2 are in both, differences 0.1, 0.2, 0.3: deviation 0.1, and t_{0.975, 2} = 4.30265.
+    assert got.mean == pytest.approx(0.2)
+    assert got.half_width == pytest.approx(4.30265 * 0.1 / 3**0.5, rel=1e-5)
+    assert got.count == 3
+
+
+def test_the_interval_is_students() -> None:
+    got = interval([1.0, 2.0, 4.0])
+    assert got.mean == pytest.approx(7 / 3)
+    # t_{0.975, 2} = 4.30265, s = 1.527525
+    assert got.half_width == pytest.approx(4.30265 * 1.527525 / 3**0.5, rel=1e-5)
+    assert got.count == 3
+    assert interval([1.0, math.nan, 2.0, math.inf, 4.0]) == got  # what was not measured does not count
+    assert str(interval([2.0])) == "2"
+    assert str(interval([])) == "-"
+    assert str(interval([29_000.0, 31_000.0])) == "30,000 ± 12,706"
+    assert str(interval([0.12345678])) == "0.1235"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(9999.4, "9999"), (12345.6, "12,346"), (-20000.0, "-20,000"), (0.00012346, "0.0001235"), (0.0, "0")],
+)
+def test_a_number_is_short_and_without_exponent(value: float, shown: str) -> None:
+    assert short_number(value) == shown

@@ -1,0 +1,125 @@
+"""Runs that end early: by an observer's wish or by a kill, with a server and a planner that remember."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from fedwave.errors import RunError
+from fedwave.experiments import Experiment
+from fedwave.runs.compare import read_run
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.run import resume_run, run_experiment
+from tests.runs.small_runs import AskToStopAfter, StopAfter, Watcher, experiment, results
+
+# The server carries a velocity, the planner who has waited longest, the ledger joules: all must be saved.
+STATEFUL: dict[str, Any] = {
+    "data": {"shape": [6]},
+    "model": {"kind": "softmax"},
+    "algorithm": {"server_step": "momentum", "server_step_options": {"momentum": 0.7, "server_lr": 0.5}},
+    "selection": {"policy": "round-robin", "num_selected": 2},
+    "cell": {"preset": "paper", "num_blocks": 2, "method": "greedy"},
+}
+
+
+def stateful(checkpoint_every: int = 1) -> Experiment:
+    return experiment(**STATEFUL, execution={"checkpoint_every": checkpoint_every})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nobody stopped."""
+    return run_experiment(stateful(), tmp_path_factory.mktemp("run") / "whole").path
+
+
+def test_the_run_has_the_states_that_this_file_is_about(whole: Path) -> None:
+    saved = load_file(whole / "checkpoint.safetensors")
+    assert float(saved["server_step.linear1.weight"].abs().max()) > 0
+    assert saved["planner.history.times_selected"].tolist() == [2] * 6  # six rounds of two, six devices
+    assert saved["planner.history.last_selected"].tolist() == [3, 3, 4, 4, 5, 5]
+    assert float(saved["ledger.elapsed_s"][0]) > 0
+
+
+@pytest.mark.parametrize(("rounds", "checkpoint_every"), [(1, 1), (4, 1), (2, 3), (4, 3)])
+@pytest.mark.parametrize("stopper", [StopAfter, AskToStopAfter])
+def test_a_server_and_a_planner_that_remember_resume_to_the_same_bits(
+    whole: Path, tmp_path: Path, stopper: type[StopAfter], rounds: int, checkpoint_every: int
+) -> None:
+    settings = stateful(checkpoint_every)
+    try:
+        run_experiment(settings, tmp_path / "cut", observers=[stopper(rounds)])
+    except KeyboardInterrupt:
+        assert stopper is StopAfter
+    watcher = Watcher()
+    result = resume_run(tmp_path / "cut", observers=[watcher])
+    is_kept = stopper is AskToStopAfter or rounds % checkpoint_every == 0
+    first = rounds if is_kept else rounds - rounds % checkpoint_every
+    assert (watcher.started_at, watcher.seen) == ([first], list(range(first, 6)))
+    assert result.stopped is None
+    assert results(result.path) == results(whole)
+
+
+@pytest.mark.parametrize("checkpoint_every", [1, 3])
+def test_a_run_that_an_observer_ends_is_whole_so_far(
+    whole: Path, tmp_path: Path, checkpoint_every: int
+) -> None:
+    other = Watcher()
+    observers = [AskToStopAfter(4), other]
+    result = run_experiment(stateful(checkpoint_every), tmp_path / "cut", observers=observers)
+    assert result.stopped == "good enough"
+    assert other.seen == [0, 1, 2, 3]  # observers after the one that asked see the round too
+    assert result.summary["num_rounds"] == 4
+    assert RunFolder(result.path).read_json("summary.json") == result.summary
+    saved = RunFolder(result.path).load_checkpoint()
+    assert saved is not None
+    assert saved.next_round == 4
+    model = load_file(result.path / "model.safetensors")
+    assert model["linear1.weight"].T.tolist() == saved.parameters["linear1.weight"].tolist()
+    cut, full = read_run(result.path), read_run(whole)
+    assert cut.num_rounds == 4
+    assert cut.curve("heldout_loss").tolist() == full.curve("heldout_loss")[:4].tolist()
+    assert result.summary["cell"]["energy_j"] == full.curve("cumulative_energy_j")[3]
+
+
+def test_a_run_may_be_ended_again_and_again(whole: Path, tmp_path: Path) -> None:
+    result = run_experiment(stateful(), tmp_path / "cut", observers=[AskToStopAfter(1)])
+    while result.stopped:
+        result = resume_run(result.path, observers=[AskToStopAfter(2)])
+    assert results(result.path) == results(whole)
+
+
+def test_a_wish_to_stop_after_the_last_round_leaves_a_finished_run(whole: Path, tmp_path: Path) -> None:
+    result = run_experiment(stateful(), tmp_path / "run", observers=[AskToStopAfter(6)])
+    assert result.stopped is None
+    assert results(result.path) == results(whole)
+
+
+def test_a_wish_without_a_reason_is_called_one(tmp_path: Path) -> None:
+    from fedwave.runs.run import StopRun
+
+    class Stop(Watcher):
+        def round_done(self, record: object) -> None:
+            raise StopRun
+
+    result = run_experiment(stateful(), tmp_path / "run", observers=[Stop()])
+    assert result.stopped == "an observer stopped it"
+    assert result.summary["num_rounds"] == 1
+
+
+def test_a_run_ended_before_its_first_evaluation_has_a_summary_without_one(tmp_path: Path) -> None:
+    settings = experiment(**STATEFUL, evaluation={"every": 5})
+    result = run_experiment(settings, tmp_path / "run", observers=[AskToStopAfter(2)])
+    assert set(result.summary["final"]) == {"train_loss"}
+    assert result.summary["best_heldout_accuracy"] is None
+
+
+def test_a_checkpoint_of_other_devices_is_refused_in_one_line(tmp_path: Path) -> None:
+    result = run_experiment(stateful(), tmp_path / "run", observers=[AskToStopAfter(1)])
+    config = result.path / "config.toml"
+    config.write_text(config.read_text().replace("num_devices = 12", "num_devices = 16"))
+    with pytest.raises(RunError, match=r"history\.times_selected for 8 devices, got \(6,\)") as caught:
+        resume_run(result.path)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,147 @@
+"""From a cell to one round's problem (P): the one that a training run meets."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedwave.allocation import METHODS, Allocation, AllocationProblem, Method, allocate
+from fedwave.errors import ProblemError
+from fedwave.experiments import experiment_from
+from fedwave.experiments.build import build_simulation
+from fedwave.server import Reports, problem_of_cell, round_problem
+from fedwave.server.round_problem import round_workload_cycles
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.load import load_cell
+
+FLEET = Fleet(
+    max_power_w=np.array([1.0, 2.0]),
+    max_frequency_hz=np.array([3.0, 4.0]),
+    capacitance=np.array([5.0, 6.0]),
+    cycles_per_sample=np.array([7.0, 8.0]),
+)
+
+
+def assert_same_problem(one: AllocationProblem, other: AllocationProblem) -> None:
+    for field in fields(AllocationProblem):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        np.testing.assert_array_equal(mine, theirs, err_msg=field.name)
+
+
+def test_every_number_stands_at_its_place() -> None:
+    problem = round_problem(
+        contribution=np.array([9.0, 10.0]),
+        channel=ChannelDraw(np.array([11.0, 12.0]), np.array([13.0, 14.0, 15.0])),
+        fleet=FLEET,
+        workload_cycles=np.array([16.0, 17.0]),
+        bandwidth_hz=18.0,
+        noise_psd_w_per_hz=19.0,
+        model_bits=20.0,
+        energy_weight=21.0,
+        delay_weight=22.0,
+        max_delay_s=23.0,
+        max_energy_j=24.0,
+    )
+    assert problem.contribution.tolist() == [9.0, 10.0]
+    assert problem.channel_gain.tolist() == [11.0, 12.0]
+    assert problem.interference_w.tolist() == [13.0, 14.0, 15.0]
+    assert problem.max_power_w.tolist() == [1.0, 2.0]
+    assert problem.max_frequency_hz.tolist() == [3.0, 4.0]
+    assert problem.capacitance.tolist() == [5.0, 6.0]
+    assert problem.workload_cycles.tolist() == [16.0, 17.0]
+    assert (problem.bandwidth_hz, problem.noise_psd_w_per_hz, problem.model_bits) == (18.0, 19.0, 20.0)
+    assert (problem.energy_weight, problem.delay_weight) == (21.0, 22.0)
+    assert problem.max_delay_s == 23.0
+    assert np.broadcast_to(problem.max_energy_j, 2).tolist() == [24.0, 24.0]
+
+
+def test_the_work_is_steps_times_cycles_times_samples_of_those_that_compute() -> None:
+    samples = np.array([10, 20])
+    assert round_workload_cycles(FLEET, samples, 3).tolist() == [3 * 7 * 10, 3 * 8 * 20]
+    idle = round_workload_cycles(FLEET, samples, 3, np.array([False, True]))
+    assert idle.tolist() == [0.0, 3 * 8 * 20]
+
+
+SETTINGS: dict[str, Any] = {
+    "seed": 4,
+    "data": {"dataset": "synthetic", "num_samples": 900, "shape": [4]},
+    "partition": {"num_devices": 14},
+    "model": {"kind": "softmax"},
+    "algorithm": {"num_local_steps": 3},
+    "cell": {
+        "preset": "paper-redrawn",
+        "num_blocks": 3,
+        "energy_weight": 0.5,
+        "delay_weight": 0.25,
+        "max_delay_s": 40.0,
+        "max_energy_j": 30.0,
+        "model_bits": 1.5,
+    },
+}
+
+
+@pytest.mark.parametrize("round_index", [0, 5])
+def test_the_problem_of_a_cell_is_the_one_that_training_meets_in_that_round(
+    round_index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met: list[AllocationProblem] = []
+
+    def noting(problem: AllocationProblem, *, may_upload: Any = None) -> Allocation:
+        met.append(problem)
+        return allocate(problem, "ives", selected=np.flatnonzero(may_upload))
+
+    monkeypatch.setitem(METHODS, "noting", Method(noting, serves_given_devices=False))
+    cell_settings = {**SETTINGS["cell"], "method": "noting"}
+    sim = build_simulation(experiment_from({**SETTINGS, "cell": cell_settings}))
+    planner, world, train = sim.federation.planner, sim.federation.world, sim.train
+    worth = np.random.default_rng(1).uniform(50, 100, len(train))
+    state = planner.initial_state()
+    reports = Reports(
+        device_index=planner.ask(round_index, state),
+        contribution=worth,
+        loss=worth,
+        num_samples=train.num_samples,
+        gradient_norms=np.ones((len(train), 3)),
+    )
+    plan, _ = planner.plan(round_index, reports, world.channel(round_index), state)
+
+    cell = load_cell("paper-redrawn", num_devices=len(train), seed=4, overrides={"num_blocks": 3})
+    problem = problem_of_cell(
+        cell,
+        worth,
+        round_index=round_index,
+        num_samples=train.num_samples,
+        num_local_steps=3,
+        model_bits=1.5,
+        energy_weight=0.5,
+        delay_weight=0.25,
+        max_delay_s=40.0,
+        max_energy_j=30.0,
+    )
+    assert_same_problem(problem, met[0])
+    assert plan.allocation is not None
+    expected = allocate(problem, "ives")
+    assert plan.allocation.transmit_power_w.tolist() == expected.transmit_power_w.tolist()
+
+
+def test_by_default_round_0_ten_samples_one_step_and_all_that_is_one() -> None:
+    cell = load_cell("paper-redrawn", num_devices=4, seed=2)
+    problem = problem_of_cell(cell, [1.0, 2.0, 3.0, 4.0])
+    draw = cell.draw(0)
+    assert problem.channel_gain.tolist() == draw.channel_gain.tolist() != cell.draw(1).channel_gain.tolist()
+    assert problem.interference_w.tolist() == draw.interference_w.tolist()
+    assert problem.workload_cycles.tolist() == (10 * cell.fleet.cycles_per_sample).tolist()
+    assert (problem.model_bits, problem.energy_weight, problem.delay_weight) == (1.0, 1.0, 1.0)
+    assert problem.max_delay_s is None
+    assert problem.max_energy_j is None
+
+
+@pytest.mark.parametrize("wrong", [[1.0] * 3, 1.0, [[1.0] * 4]])
+def test_a_contribution_for_each_device_is_needed(wrong: Any) -> None:
+    cell = load_cell("paper", num_devices=4)
+    with pytest.raises(ProblemError, match=r"one entry for each of the cell's 4 devices, got shape \("):
+        problem_of_cell(cell, wrong)
