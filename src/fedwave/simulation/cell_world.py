@@ -23,7 +23,7 @@ from fedwave.wireless.link import (
     upload_delay_s,
     upload_energy_j,
 )
-from fedwave.wireless.reporting import report_phase
+from fedwave.wireless.reporting import ReportPhase, report_turns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,10 +51,11 @@ class CellWorld:
         fleet = self.cell.fleet
         workload = round_workload_cycles(fleet, self.num_samples, self.num_local_steps, computes)
         frequency = plan.allocation.cpu_frequency_hz
-        compute_time = compute_delay_s(frequency, workload_cycles=workload)
-        report_time, report_phase_s = self._report(plan, reports, channel)
+        full_compute_time = compute_delay_s(frequency, workload_cycles=workload)
+        reporting = self._report(plan, reports, channel)
         # All reports must be in before the blocks are given out: uploads start together.
-        uploads_start_s = float(compute_time.max(initial=0.0)) + report_phase_s
+        reports_start_s = float(full_compute_time.max(initial=0.0))
+        uploads_start_s = reports_start_s + reporting.duration_s
 
         selected, power = plan.selected, plan.allocation.transmit_power_w
         snr, slot_time = self._uploads(plan, channel)
@@ -71,16 +72,20 @@ class CellWorld:
         delay_s = uploads_start_s + float(slot_time.max(initial=0.0))
         if risks.deadline_s is not None:
             delay_s = min(delay_s, risks.deadline_s)
+        # At the round's end everybody stops: what is late pays for the time until then, not for more.
+        compute_time = np.minimum(full_compute_time, delay_s)
+        report_time = reporting.time_until_s(delay_s - reports_start_s)
         sends = selected[outcome.transmitted]
         upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
-        upload_time[sends] = slot_time[sends]
+        upload_time[sends] = np.minimum(slot_time[sends], max(delay_s - uploads_start_s, 0.0))
         with_power = sends[power[sends] > 0]  # without power there is no energy, however long it lasts
-        upload_energy[with_power] = upload_energy_j(power[with_power], slot_time[with_power])
+        upload_energy[with_power] = upload_energy_j(power[with_power], upload_time[with_power])
         idle_time = np.maximum(delay_s - (compute_time + report_time + upload_time), 0.0)
         costs = RoundCosts(
             compute_energy_j=compute_energy_j(
                 frequency, workload_cycles=workload, capacitance=fleet.capacitance
-            ),
+            )
+            * _share(compute_time, full_compute_time),
             compute_time_s=compute_time,
             report_energy_j=report_time * fleet.max_power_w,
             report_time_s=report_time,
@@ -113,10 +118,10 @@ class CellWorld:
         slot_time[selected] = upload_delay_s(rate, model_bits=self.model_bits)
         return power * gain / (interference_w + bandwidth_hz * noise_psd), slot_time
 
-    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> tuple[FloatArray, float]:
+    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> ReportPhase:
         if not plan.waits_for_reports:
-            return np.zeros(self.cell.num_devices), 0.0
-        return report_phase(
+            return ReportPhase.skipped(self.cell.num_devices)
+        return report_turns(
             self.cell.fleet.max_power_w,
             channel,
             device_index=reports.device_index,
@@ -124,3 +129,10 @@ class CellWorld:
             bandwidth_hz=self.cell.bandwidth_hz,
             noise_psd_w_per_hz=self.cell.noise_psd_w_per_hz,
         )
+
+
+def _share(time_s: FloatArray, full_time_s: FloatArray) -> FloatArray:
+    """Return how much of each update was done; exactly 1 where nothing was cut off."""
+    share = np.ones_like(full_time_s)
+    np.divide(time_s, full_time_s, out=share, where=time_s < full_time_s)
+    return share

@@ -36,7 +36,7 @@ class RateModel:
             raise ProblemError(f"min_snr must be >= 0, got {self.min_snr:g}. Give a ratio, not decibels.")
         if self.min_snr >= self.max_snr:
             raise ProblemError(
-                f"min_snr = {self.min_snr:g} must lie below {self.max_snr:g}, where the rate reaches its cap. "
+                f"min_snr = {self.min_snr:g} must lie below {self.max_snr:g}, where the rate is capped. "
                 "Lower it, or raise max_spectral_efficiency."
             )
 

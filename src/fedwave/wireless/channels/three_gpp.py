@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.channels.base import ChannelSection
 from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
@@ -21,6 +22,7 @@ from fedwave.wireless.path_loss import (
     Scenario,
     UrbanMacro,
     draw_environment_height_m,
+    highest_environment_m,
 )
 from fedwave.wireless.placement import Placement
 from fedwave.wireless.setting_types import Decibel
@@ -57,6 +59,17 @@ class ThreeGppConfig(ChannelSection):
     def options_of(cls, value: str) -> Mapping[str, Any]:
         """Return what a scenario can be told, with the defaults."""
         return _OPTIONS.get(value, {})
+
+    @model_validator(mode="after")
+    def _check_heights(self) -> ThreeGppConfig:
+        try:
+            scenario = self.build_scenario()
+            if isinstance(scenario, UrbanMacro):
+                highest_m = highest_environment_m(self.device_height_m)
+                dataclasses.replace(scenario, environment_height_m=highest_m)
+        except ProblemError as error:
+            raise ValueError(str(error)) from error
+        return self
 
     def build_scenario(self) -> Scenario:
         """Return the column of Table 7.4.1-1 with this frequency, these heights and surroundings."""
@@ -164,8 +177,6 @@ def _height_warnings(name: str, config: ThreeGppConfig) -> list[str]:
         found.append(f"{name} is defined for a base station at {usual_m:g} m, got {base_m:g} m.")
     if config.scenario == "rma" and base_m is not None and not 10.0 <= base_m <= 150.0:
         found.append(f"{name} is defined for base stations of 10 to 150 m, got {base_m:g} m.")
-    if config.scenario != "rma" and config.device_height_m < 1.5:
-        found.append(f"{name} is defined for devices of 1.5 to 22.5 m, got {config.device_height_m:g} m.")
     if config.scenario == "rma" and (config.carrier_frequency_hz > 30e9 or config.device_height_m > 10.0):
         found.append(f"{name} is defined up to 30 GHz and for devices up to 10 m high.")
     return found
