@@ -22,7 +22,7 @@ def warnings_of(overrides, preset="umi-3.5ghz") -> tuple[str, ...]:
         ({"bandwidth_hz": 180}, "bandwidth_hz is 180 Hz; a block has 180e3 Hz or more. Is it in kHz"),
         ({"noise_psd_dbm_per_hz": -204}, "well below thermal noise"),
         ({"noise_psd_w_per_hz": 1e-3}, "Is it the power in a whole block?"),
-        ({"fleet": {"max_frequency_hz": 2}}, "max_frequency_hz is at most 2 Hz"),
+        ({"fleet": {"max_frequency_hz": 2, "min_frequency_hz": 0}}, "max_frequency_hz is at most 2 Hz"),
         ({"fleet": {"capacitance": 0.1}}, "Was it meant for frequencies in GHz?"),
         ({"channel": {"antenna_gain_db": 200}}, "A channel gain reaches"),
         ({"channel": {"kind": "uniform", "low": 0.1, "high": 2}}, "set normalised = true"),
@@ -113,7 +113,10 @@ def test_places_are_counted_from_where_a_model_ends(preset, distance_m, sight, m
         ({"bandwidth_hz": 1000.0}, {"bandwidth_hz": 999.0}),
         ({"noise_psd_w_per_hz": 5e-22}, {"noise_psd_w_per_hz": 1e-22}),
         ({"noise_psd_w_per_hz": 3e-13}, {"noise_psd_w_per_hz": 4e-13}),  # 5 dB of noise figure: 1e-12
-        ({"fleet": {"max_frequency_hz": 1e6}}, {"fleet": {"max_frequency_hz": 0.9e6}}),
+        (
+            {"fleet": {"max_frequency_hz": 1e6, "min_frequency_hz": 0}},
+            {"fleet": {"max_frequency_hz": 0.9e6, "min_frequency_hz": 0}},
+        ),
         ({"fleet": {"capacitance": 1e-20}}, {"fleet": {"capacitance": 1.1e-20}}),
         (
             {"channel": {"kind": "uniform", "low": 0.1, "high": 1.0}},

@@ -8,7 +8,8 @@ import numpy as np
 
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.link import uplink_rate_bps, upload_delay_s
+from fedwave.wireless.link import SHANNON, uplink_rate_bps, upload_delay_s
+from fedwave.wireless.rate import RateModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ def report_phase(
     report_bits: float,
     bandwidth_hz: float,
     noise_psd_w_per_hz: float,
+    rate_model: RateModel = SHANNON,
 ) -> tuple[FloatArray, float]:
     """Return each device's time on air for its report, (n,), and how long the reports take together."""
     phase = report_turns(
@@ -46,6 +48,7 @@ def report_phase(
         report_bits=report_bits,
         bandwidth_hz=bandwidth_hz,
         noise_psd_w_per_hz=noise_psd_w_per_hz,
+        rate_model=rate_model,
     )
     return phase.time_s, phase.duration_s
 
@@ -58,6 +61,7 @@ def report_turns(
     report_bits: float,
     bandwidth_hz: float,
     noise_psd_w_per_hz: float,
+    rate_model: RateModel = SHANNON,
 ) -> ReportPhase:
     """Return when each device reports.
 
@@ -80,6 +84,7 @@ def report_turns(
             interference_w=channel.interference_w[block],
             bandwidth_hz=bandwidth_hz,
             noise_psd_w_per_hz=noise_psd_w_per_hz,
+            rate_model=rate_model,
         )
         is_heard = rate_bps > 0
         start_s[members] = phase_s

@@ -37,7 +37,9 @@ def settings(tmp_path) -> dict[str, dict[str, Any]]:
 
 def build(kind: str, settings: dict[str, dict[str, Any]], *, seed: int = 3) -> Channel:
     config = CHANNELS[kind].settings.model_validate({"kind": kind, **settings[kind]})
-    return CHANNELS[kind].build(config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, seed=seed)
+    return CHANNELS[kind].build(
+        config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, bandwidth_hz=360e3, seed=seed
+    )
 
 
 def gain(channel: Channel, round_index: int, seed: int = 0) -> np.ndarray:
