@@ -107,7 +107,14 @@ def test_the_facts_name_blocks_noise_and_redrawing():
     assert (
         facts
         == "20 devices, 20 blocks of 360 kHz, noise -113.4 dBm in each\nchannel drawn anew each round, seed 1"
+        "\nuploads outlast the fading: coherence time of 43.5 ms"
     )
+
+
+def test_groups_of_blocks_are_stated():
+    facts = describe("umi-3.5ghz", {"blocks_per_device": 4, "num_blocks": 5}).facts
+    assert "5 groups of 4 blocks of 360 kHz (1.44 MHz), noise -107.4 dBm in each" in facts
+    assert describe("umi-3.5ghz", {"blocks_per_device": 4}).as_json()["blocks_per_device"] == 4
 
 
 def test_short_distances_keep_a_decimal():

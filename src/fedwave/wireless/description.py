@@ -11,7 +11,10 @@ import numpy as np
 
 from fedwave.units import watt_to_dbm
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.channels.gains_file import FileChannel
+from fedwave.wireless.channels.three_gpp import ThreeGppConfig
 from fedwave.wireless.link_budget import LinkBudget, LinkBudgetRow, link_budget
+from fedwave.wireless.multipath import coherence_time_s
 
 # The paper's CNN on 28 x 28 images: 113,162 float32 parameters. In normalised cells S = 1, as in Table III.
 PAPER_CNN_BITS = 113_162 * 32.0
@@ -43,7 +46,39 @@ class CellDescription:
         else:
             blocks = f"{cell.num_blocks} {_blocks(cell)}, noise {watt_to_dbm(cell.noise_w):.1f} dBm in each"
         redraw = "drawn once" if cell.config.redraw == "static" else "drawn anew each round"
-        return f"{cell.num_devices} devices, {blocks}\nchannel {redraw}, seed {cell.seed}"
+        facts = f"{cell.num_devices} devices, {blocks}\n{self._channel_fact(redraw)}, seed {cell.seed}"
+        if self.coherence_time_s is None:
+            return facts
+        return f"{facts}\nuploads outlast the fading: coherence time of {si(self.coherence_time_s, 's')}"
+
+    def _channel_fact(self, redraw: str) -> str:
+        channel = self.cell.channel
+        if not isinstance(channel, FileChannel):
+            return f"channel {redraw}"
+        rounds = channel.file.num_rounds
+        length = "all rounds alike" if rounds is None else f"{rounds} rounds"
+        return f"gains of {channel.file.path.name}, {length}"
+
+    @property
+    def coherence_time_s(self) -> float | None:
+        """For how long the fading stays alike, where uploads are taken to outlast it; None elsewhere."""
+        settings = self.cell.config.channel
+        if isinstance(settings, ThreeGppConfig) and settings.fading.ergodic:
+            return coherence_time_s(settings.max_doppler_hz)
+        return None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The cell's warnings, and one if uploads of this size are over before the fading changes."""
+        fastest_s = self.budget.rows[0].upload_delay_s
+        if self.coherence_time_s is None or fastest_s >= self.coherence_time_s:
+            return self.cell.warnings
+        short = (
+            f"An upload takes {si(fastest_s, 's')}, less than the coherence time of "
+            f"{si(self.coherence_time_s, 's')}: it meets one state of the fading. "
+            "Set channel.fading.ergodic = false."
+        )
+        return (*self.cell.warnings, short)
 
     @property
     def budget_table(self) -> TextTable:
@@ -102,7 +137,8 @@ class CellDescription:
             "model_bits": self.budget.model_bits,
             "link_budget": rows,
             "fleet": self.fleet_summary,
-            "warnings": list(cell.warnings),
+            "coherence_time_s": self.coherence_time_s if self.coherence_time_s != math.inf else None,
+            "warnings": list(self.warnings),
             "config": cell.config.model_dump(mode="json"),
         }
 
