@@ -13,6 +13,7 @@ from fedwave.errors import ConfigError
 from fedwave.wireless.channels.faded import FadingConfig
 from fedwave.wireless.channels.gains_file import FileConfig
 from fedwave.wireless.channels.log_distance import LogDistanceConfig
+from fedwave.wireless.channels.sionna import SionnaConfig
 from fedwave.wireless.channels.three_gpp import ThreeGppConfig
 from fedwave.wireless.channels.uniform import UniformConfig
 from fedwave.wireless.config import CellConfig, LossConfig
@@ -173,6 +174,25 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "packet_error_waterfall": ("number", [1, 1.08]),
             "dropout_probability": ("number", [0, 1, 0.5]),
             "deadline_s": ("number", [3, 0.5]),
+        },
+    ),
+    SionnaConfig: (
+        {
+            "scenario": "umi",
+            "carrier_frequency_hz": 3.5e9,
+            "placement": {"kind": "disc", "radius_m": 100.0},
+            "num_rounds": 3,
+        },
+        {
+            "kind": ("word", ["sionna"]),
+            "scenario": ("word", ["umi", "uma", "rma"]),
+            "carrier_frequency_hz": ("number", [2_000_000_000, 3.5e9]),
+            "base_station_height_m": ("number", [10, 25.5]),
+            "device_height_m": ("number", [2, 1.5]),
+            "placement": ("section", [{"kind": "disc", "radius_m": 50}]),
+            "num_rounds": ("count", [1, 20]),
+            "round_interval_s": ("number", [10, 0.5]),
+            "speed_km_per_h": ("number", [0, 3.5]),
         },
     ),
     RateConfig: (

@@ -107,6 +107,9 @@ def _print_description(console: Console, description: CellDescription) -> None:
     console.print(_table(description.budget_table))
     console.print()
     console.print(_table(description.fleet_table))
+    weights = ", ".join(f"{name} = {value:.2g}" for name, value in description.suggested_weights.items())
+    if weights:
+        console.print(f"\nFor normalised contributions start from: {weights}")
     for warning in description.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 

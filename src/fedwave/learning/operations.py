@@ -40,9 +40,9 @@ def sample_operations(
     """Return what a support sample and a query sample cost, counted while the rule takes a step.
 
     ``sample`` and ``target`` are one sample's; the values do not matter, the shapes do. An exact
-    meta-gradient differentiates the support's gradient again, so its support samples cost more. Matrix products and
-    convolutions are counted, forward and backward, as torch's ``FlopCounterMode`` does (two operations are a
-    multiply-add); sums of vectors, pooling and activations, some per cent, are not.
+    meta-gradient differentiates the support's gradient again, so its support samples cost more. Counted are
+    matrix products and convolutions, forward and backward, as torch's ``FlopCounterMode`` does (two of its
+    operations are a multiply-add); sums of vectors, pooling and activations, some per cent, are not.
     """
 
     def count(num_support: int, num_query: int) -> float:

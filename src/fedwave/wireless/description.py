@@ -115,6 +115,22 @@ class CellDescription:
             for name, v in columns.items()
         }
 
+    @property
+    def suggested_weights(self) -> dict[str, float]:
+        """Weights to start from with ``contribution_scale = "normalised"``, where an upload is worth about 1.
+
+        At full power the median device's energy then costs a quarter of that, and its delay, which all uploads
+        of the round share, a quarter of theirs: half is left, so that uploads go on and costs still decide.
+        """
+        median = self.budget.rows[1]
+        num_uploads = min(self.cell.num_blocks, self.cell.num_devices)
+        if not median.upload_delay_s < math.inf:
+            return {}
+        return {
+            "energy_weight": 0.25 / median.upload_energy_j,
+            "delay_weight": 0.25 * num_uploads / median.upload_delay_s,
+        }
+
     def as_json(self) -> dict[str, Any]:
         """Return plain data; a number that is not finite (a device that is never heard) becomes None."""
         cell = self.cell
@@ -137,6 +153,7 @@ class CellDescription:
             "model_bits": self.budget.model_bits,
             "link_budget": rows,
             "fleet": self.fleet_summary,
+            "suggested_weights": self.suggested_weights,
             "coherence_time_s": self.coherence_time_s if self.coherence_time_s != math.inf else None,
             "warnings": list(self.warnings),
             "config": cell.config.model_dump(mode="json"),

@@ -32,10 +32,18 @@ def settings(tmp_path) -> dict[str, dict[str, Any]]:
         },
         "log-distance": {"reference_loss_db": 40, "exponent": 4, "placement": PLACEMENT, "fading": rayleigh},
         "file": {"path": path},
+        "sionna": {
+            "scenario": "umi",
+            "carrier_frequency_hz": 3.5e9,
+            "placement": PLACEMENT,
+            "num_rounds": 3,
+        },
     }
 
 
 def build(kind: str, settings: dict[str, dict[str, Any]], *, seed: int = 3) -> Channel:
+    if kind == "sionna":
+        pytest.importorskip("sionna")
     config = CHANNELS[kind].settings.model_validate({"kind": kind, **settings[kind]})
     return CHANNELS[kind].build(
         config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, bandwidth_hz=360e3, seed=seed
