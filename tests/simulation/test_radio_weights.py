@@ -21,6 +21,8 @@ def test_uploads_go_on_and_costs_count(preset):
         problem_of_cell(cell, worth, model_bits=description.budget.model_bits, **weights), "optimal"
     )
     assert allocation.num_selected >= cell.num_blocks / 2
+    if cell.config.normalised:
+        return  # there computing on the slowest processor costs more than any upload
     cost = allocation.contribution - allocation.objective
     assert 0.02 * allocation.contribution < cost < 0.8 * allocation.contribution
 

@@ -119,8 +119,8 @@ class CellDescription:
     def suggested_weights(self) -> dict[str, float]:
         """Weights to start from with ``contribution_scale = "normalised"``, where an upload is worth about 1.
 
-        At full power the median device's energy then costs a quarter of that, and its delay, which all uploads
-        of the round share, a quarter of theirs: half is left, so that uploads go on and costs still decide.
+        At full power the median device's energy then costs a quarter of that, and its delay, which all
+        uploads of the round share, a quarter of theirs: half is left, so uploads go on and costs decide.
         """
         median = self.budget.rows[1]
         num_uploads = min(self.cell.num_blocks, self.cell.num_devices)
