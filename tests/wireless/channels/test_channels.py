@@ -101,6 +101,8 @@ def test_places_follow_the_seed_where_there_are_any(kind, settings):
 
 @pytest.mark.parametrize("kind", CHANNELS)
 def test_every_kind_makes_a_cell_by_its_name(kind, settings):
+    if kind == "sionna":
+        pytest.importorskip("sionna")
     table = {"kind": kind, **settings[kind]}
     config = load_cell_config("umi-3.5ghz", {"num_blocks": NUM_BLOCKS, "channel": table})
     cell = Cell.build(config, num_devices=NUM_DEVICES, seed=3)
