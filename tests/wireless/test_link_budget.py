@@ -29,7 +29,9 @@ def test_every_row_adds_up(preset, num_devices):
             assert gain_db == pytest.approx(row.channel_gain_db, abs=1e-9)
         assert row.transmit_power_dbm + row.channel_gain_db == pytest.approx(row.received_power_dbm)
         figure = 10 ** (row.noise_figure_db / 10)
-        assert row.thermal_noise_w * figure + row.interference_w == pytest.approx(row.noise_w)
+        assert row.thermal_noise_w * figure + row.interference_w == pytest.approx(
+            row.noise_w, rel=1e-9, abs=0.0
+        )
         rate = cell.config.rate
         share = rate.efficiency * math.log2(1 + 10 ** (row.sinr_db / 10))
         share = min(share, rate.max_spectral_efficiency or math.inf)

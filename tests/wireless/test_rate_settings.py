@@ -120,7 +120,7 @@ def test_a_group_of_blocks_is_one_wide_block():
         overrides={"blocks_per_device": 4, "num_blocks": 5, "interference": {"kind": "none"}},
     )
     assert (four.num_blocks, four.bandwidth_hz) == (5, 4 * 360e3)
-    assert four.noise_w == pytest.approx(4 * one.noise_w)
+    assert four.noise_w == pytest.approx(4 * one.noise_w, rel=1e-9, abs=0.0)
     assert four.draw(0).channel_gain.shape == (4, 5)
     assert four.downlink.bandwidth_hz == one.downlink.bandwidth_hz
 
