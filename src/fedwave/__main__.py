@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from fedwave.cli.guard import run_guarded
 
@@ -13,6 +14,7 @@ def main() -> None:
 
 
 def _command_line() -> object:
+    Path.cwd()  # where there is none any more, libraries fail in ways of their own
     from fedwave.cli.app import app  # behind the guard: it takes a while
 
     return app(standalone_mode=False)

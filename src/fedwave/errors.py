@@ -10,6 +10,10 @@ from types import ModuleType
 class FedwaveError(Exception):
     """Base of every error that fedwave raises on purpose."""
 
+    def __str__(self) -> str:
+        """Return the message as one line, whatever a file's content or name brings into it."""
+        return " ".join(super().__str__().splitlines())
+
 
 class ConfigError(FedwaveError):
     """A configuration value, key or combination is not valid."""

@@ -62,7 +62,7 @@ class AllocationProblem:
         self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
         for name in _PER_DEVICE:
             shape: tuple[int, ...] = (self.num_devices,)
-            if name == "channel_gain" and np.ndim(self.channel_gain) == 2:
+            if name == "channel_gain" and _as_floats(self.channel_gain, name).ndim == 2:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
         if self.max_energy_j is not None:

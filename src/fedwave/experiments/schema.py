@@ -219,7 +219,7 @@ class EvaluationSection(Section):
 
 
 class ExecutionSection(Section):
-    """How it is computed. Only chunk_samples moves last bits of the results."""
+    """How it is computed. Only chunk_samples and device move the bits of the results."""
 
     place: ClassVar[str] = "execution"
 

@@ -14,8 +14,9 @@ WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axi
 
 def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
     """Draw the runs' curves to a file; runs of one name are averaged over their seeds."""
+    panels = run_panels(runs)
     datasets = ", ".join(sorted({run.experiment.data.dataset for run in runs}))
-    return save_figure(plot_panels(run_panels(runs), title=datasets, num_columns=3), Path(path))
+    return save_figure(plot_panels(panels, title=datasets, num_columns=3), Path(path))
 
 
 def run_panels(runs: Sequence[FinishedRun]) -> list[Panel]:

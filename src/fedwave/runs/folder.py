@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
@@ -104,9 +104,9 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            with safe_open(path, framework="pt") as file:
-                about = _about(file.metadata())
-                tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            content = path.read_bytes()  # not by its name, which need not be UTF-8
+            tensors = load(content)
+            about = _about(_metadata(content))
         except (SafetensorError, ValueError, OSError) as error:
             raise RunError(
                 f"the checkpoint {path} cannot be read: {error}. Restore it, or start the run anew elsewhere."
@@ -130,7 +130,9 @@ class RunFolder:
             with path.open(newline="", encoding="utf-8") as file:
                 lines = file.readlines()
             kept = [line for line in lines[1:] if line.endswith("\n") and round_of(line) < next_round]
-            if len(kept) + 1 < len(lines):
+            if not kept:  # also where a header was cut off: with the next rows it is written again
+                path.unlink()
+            elif len(kept) + 1 < len(lines):
                 self._replace(name, "".join([lines[0], *kept]).encode())
 
     def save_model(self, state_dict: Parameters) -> None:
@@ -200,10 +202,16 @@ def _is_cut_off_start(path: Path) -> bool:
     return isinstance(environment, dict) and {"identity", "settings"} <= set(environment)
 
 
-def _about(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+def _metadata(content: bytes) -> Mapping[str, str]:
+    """Return what a safetensors file says beside its tensors: eight bytes of length, then JSON."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return dict(header.get("__metadata__", {}))
+
+
+def _about(metadata: Mapping[str, str]) -> dict[str, Any]:
     """Return what a checkpoint says of itself: the run that it belongs to, and the round that comes next."""
     try:
-        about = json.loads((metadata or {})["run"])
+        about = json.loads(metadata["run"])
         if isinstance(about["identity"], str) and type(about["next_round"]) is int:
             return dict(about)
     except (KeyError, TypeError, ValueError, RecursionError):

@@ -15,8 +15,8 @@ __all__ = ["cost_table", "final_table", "print_tables"]
 
 def final_table(runs: Sequence[FinishedRun]) -> Table:
     """Return one row per setting, with 95 % confidence intervals where there are several seeds."""
-    over_cell = any(run.has_cell for run in runs)
     metric = common_metric(runs)
+    over_cell = any(run.has_cell for run in runs)
     scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
     table = _table(
         "run",

@@ -54,6 +54,8 @@ class Candidates:
 
     def among(self, device_index: IntArray) -> Candidates:
         """Return those candidates that are also in ``device_index``."""
+        if np.array_equal(self.device_index, device_index):  # as a rule everybody: nothing to look up
+            return self
         keep = np.flatnonzero(np.isin(self.device_index, device_index))
         return replace(
             self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,8 @@ from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, db_to_linear
 
 _LONG_HEADERS = (["device", "block", "channel_gain"], ["round", "device", "block", "channel_gain"])
+
+LARGEST_INDEX = 2**53  # a float holds whole numbers up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +154,13 @@ def _to_array(rows: Any, path: Path) -> FloatArray:
 def _long_to_dense(table: FloatArray, path: Path) -> FloatArray:
     """Return (device, block) or (round, device, block) from rows of indices and a gain."""
     index = table[:, :-1]
-    if not np.isfinite(index).all() or (index < 0).any() or (index != np.floor(index)).any():
+    if not ((index >= 0) & (index < LARGEST_INDEX)).all() or (index != np.floor(index)).any():
         raise ProblemError(
             f"The gains file {path} has an index that is not a whole number >= 0. Count from 0."
         )
     where = index.astype(np.int64)
     shape = tuple(int(size) for size in where.max(axis=0) + 1)
-    if len(np.unique(where, axis=0)) != len(table) or len(table) != np.prod(shape):
+    if len(np.unique(where, axis=0)) != len(table) or len(table) != math.prod(shape):
         raise ProblemError(
             f"The gains file {path} has {len(table)} rows, but its indices span "
             f"{' x '.join(map(str, shape))}. Give every combination exactly once."

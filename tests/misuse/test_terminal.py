@@ -1,0 +1,178 @@
+"""Terminals, pipes, disks and environments that are not as one would like."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from fedwave.console import print_tables
+from fedwave.runs.report import cost_table, final_table
+from tests.misuse.conftest import Fedwave
+from tests.runs.written_runs import write_run
+
+SOURCE = str(Path(__file__).parents[2] / "src")
+SMALL = ["-s", "num_rounds=1", "-s", "partition.num_devices=8", "-s", "selection.num_selected=2"]
+SMALL += ["-s", "model.kind=softmax", "-q"]
+
+
+def command(*words: str, **changes: str | None) -> tuple[list[str], dict[str, str]]:
+    """The command as another process, and its environment."""
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1", "COLUMNS": "120", **changes}
+    return [sys.executable, "-m", "fedwave", *words], {k: v for k, v in environment.items() if v is not None}
+
+
+def run(*words: str, cwd: Path, **changes: str | None) -> subprocess.CompletedProcess[bytes]:
+    arguments, environment = command(*words, **changes)
+    return subprocess.run(arguments, cwd=cwd, env=environment, capture_output=True, check=False)
+
+
+def test_a_terminal_that_has_only_ascii(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_bytes(run("allocate", "--example", cwd=tmp_path).stdout)
+    for words in (["allocate", "p.toml"], ["cell", "umi-3.5ghz"], ["presets"], ["datasets"], ["--help"]):
+        done = run(*words, cwd=tmp_path, PYTHONIOENCODING="ascii", LC_ALL="C")
+        assert (done.returncode, done.stderr) == (0, b""), words
+        done.stdout.decode("ascii")
+
+
+def test_plus_minus_in_ascii(tmp_path: Path, fedwave: Fedwave) -> None:
+    for seed in "01":
+        assert fedwave("run", "digits/nufm", *SMALL, "--seed", seed, "-o", seed).code == 0
+    done = run("compare", "0", "1", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert b" +/- " in done.stdout
+
+
+def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    done = run("run", "digits/nufm", *SMALL, "-o", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert b"Run folder: caf?" in done.stdout
+    done = run("resume", name, "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = run("run", "digits/nufm", "-s", f"model.path={name}", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"the name must be UTF-8" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    arguments, environment = command("run", "digits/nufm", *SMALL)
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"error: the current folder does not exist any more. Change to another one.\n"
+
+
+def test_no_home(tmp_path: Path) -> None:
+    done = run("run", "digits/nufm", *SMALL, "-o", "out", cwd=tmp_path, HOME=None, XDG_CACHE_HOME=None)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", [["presets"], ["allocate", "--example"], ["cell", "paper"]])
+def test_a_full_disk_behind_stdout(tmp_path: Path, words: list[str]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    arguments, environment = command(*words)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            arguments, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 3
+    assert done.stderr == b"error: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [["presets"], ["allocate", "--example"], ["cell", "paper", "--json"]])
+def test_a_reader_that_has_gone_is_no_matter(tmp_path: Path, words: list[str]) -> None:
+    arguments, environment = command(*words)
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 3
+
+
+def test_a_file_size_limit(tmp_path: Path) -> None:
+    arguments, environment = command("run", "digits/nufm", *SMALL, "-s", "num_rounds=300", "-o", "out")
+    script = 'ulimit -f 24; exec "$@"'  # blocks of 512 bytes or of a KiB
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert b"File too large. The last checkpoint is whole. Go on with: fedwave resume out" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert (tmp_path / "out" / "checkpoint.safetensors").exists()
+    config = tmp_path / "out" / "config.toml"
+    rows = (tmp_path / "out" / "rounds.csv").read_text().count("\n")
+    config.write_text(config.read_text().replace("num_rounds = 300", f"num_rounds = {rows + 2}"))
+    done = run("resume", "out", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("delay_s", [0.15, 0.5, 1.0])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_command_starts(tmp_path: Path, number: signal.Signals, delay_s: float) -> None:
+    arguments, environment = command("run", "digits/nufm", "-s", "num_rounds=10000", "-q", "-o", "out")
+    process = subprocess.Popen(
+        arguments,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    )
+    time.sleep(delay_s)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    if process.returncode == -number or b"<frozen" in errors:
+        pytest.skip("Python itself had not started yet")
+    assert process.returncode == 3, errors
+    assert errors.startswith(b"Interrupted.")
+    assert errors.count(b"\n") == 1
+
+
+def test_at_80_columns_nothing_is_cut_off(tmp_path: Path) -> None:
+    name = "a rather long name of a run with [markup] and everything in it"
+    runs = [
+        write_run(tmp_path / "a", name, [0.5], over_cell=True),
+        write_run(tmp_path / "b", "b", [0.25, 0.75], over_cell=True),
+    ]
+    for width in (20, 40, 80, 200):
+        file = io.StringIO()
+        console = Console(file=file, width=width, force_terminal=True, color_system=None)
+        print_tables(console, final_table(runs), cost_table(runs))
+        text = file.getvalue()
+        assert "…" not in text
+        assert all(len(line.rstrip()) <= max(width, 34) for line in text.splitlines())
+        if width < 80:  # there, headings and numbers are wrapped too
+            continue
+        everything = "".join(text.split())
+        assert all(word in text for word in name.split())
+        for table in (final_table(runs), cost_table(runs)):
+            for column in table.columns:
+                shown = [cell.plain if isinstance(cell, Text) else str(cell) for cell in column.cells]
+                for cell in (str(column.header), *shown):
+                    assert cell == name or "".join(cell.split()) in everything
