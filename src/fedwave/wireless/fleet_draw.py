@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import ClassVar
 
+import numpy as np
 from pydantic import model_validator
 
 from fedwave.errors import ProblemError
@@ -31,7 +32,7 @@ class FleetConfig(Section):
     max_power_w: Distribution | None = None
     max_power_dbm: Distribution | None = None
     max_frequency_hz: Distribution | None = None
-    min_frequency_hz: Distribution = 0.0
+    min_frequency_hz: Distribution | None = None  # None: no lower limit
     capacitance: Distribution | None = None
     cycles_per_sample: Distribution | None = None  # as given, or from the next
     cycles_per_operation: Distribution | None = (
@@ -79,6 +80,8 @@ def draw_fleet(
             columns[name] = dbm_to_watt(draw(config.max_power_dbm, num_devices, rng=rng))
         elif name == "cycles_per_sample" and distribution is None and config.cycles_per_operation is not None:
             columns[name] = operations_per_sample * draw(config.cycles_per_operation, num_devices, rng=rng)
+        elif name == "min_frequency_hz" and distribution is None:
+            columns[name] = np.zeros(num_devices)
         elif distribution is not None:
             columns[name] = draw(distribution, num_devices, rng=rng)
         else:
