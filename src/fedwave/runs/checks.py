@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from pathlib import Path
 
@@ -59,22 +60,22 @@ def require_whole_tables(folder: Path, next_round: int, simulation: Simulation) 
         over_cell=isinstance(simulation.federation.planner, CellPlanner),
         num_local_steps=simulation.local.num_local_steps,
     )
-    rounds = _rows(folder / ROUNDS, headers[ROUNDS])
+    rounds = _rows(folder / ROUNDS, headers[ROUNDS], next_round)
     _require_rows(folder, ROUNDS, rounds, dict.fromkeys(range(next_round), 1))
-    devices = _rows(folder / DEVICES, headers[DEVICES])
+    devices = _rows(folder / DEVICES, headers[DEVICES], next_round)
     _require_rows(folder, DEVICES, devices, dict.fromkeys(range(next_round), len(simulation.train)))
     column = headers[ROUNDS].index("heldout_loss")
-    evaluated = [k for line in rounds if (k := round_of(line)) < next_round and line.split(",")[column]]
+    evaluated = [int(row[0]) for row in rounds if row[column]]
     if evaluated:
-        heldout = _rows(folder / HELDOUT, headers[HELDOUT])
+        heldout = _rows(folder / HELDOUT, headers[HELDOUT], next_round)
         _require_rows(folder, HELDOUT, heldout, dict.fromkeys(evaluated, len(simulation.heldout)))
 
 
-def _rows(path: Path, header: list[str]) -> list[str]:
-    """Return the whole lines of a table after checking its first."""
+def _rows(path: Path, header: list[str], next_round: int) -> list[list[str]]:
+    """Return a table's rows of the rounds before ``next_round``, after checking their form."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            first, *rows = file.readlines() or [""]
+            first, *lines = file.readlines() or [""]
     except FileNotFoundError:
         raise RunError(f"{path} is gone, {_rebuild(path.parent)}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -84,11 +85,23 @@ def _rows(path: Path, header: list[str]) -> list[str]:
             f"{path} is not as the run wrote it (it begins with {first.strip()[:60]!r}; did another "
             f"program save it?), {_rebuild(path.parent)}"
         )
-    return [row for row in rows if row.endswith("\n")]
+    # What is cut off at its end, or belongs to later rounds, is cut off on resume.
+    before = [line for line in lines if line.endswith("\n") and round_of(line) < next_round]
+    try:
+        rows = list(csv.reader(before))
+    except csv.Error as error:
+        raise RunError(f"cannot read {path}: {error}; {_rebuild(path.parent)}") from error
+    for row in rows:
+        if len(row) != len(header) or round_of(row[0]) < 0:
+            raise RunError(
+                f"{path} is not as the run wrote it (a row has {len(row)} of {len(header)} values and begins "
+                f"with {','.join(row)[:40]!r}), {_rebuild(path.parent)}"
+            )
+    return rows
 
 
-def _require_rows(folder: Path, name: str, rows: list[str], expected: dict[int, int]) -> None:
-    found = Counter(round_of(row) for row in rows)
+def _require_rows(folder: Path, name: str, rows: list[list[str]], expected: dict[int, int]) -> None:
+    found = Counter(int(row[0]) for row in rows)
     for k, count in expected.items():
         if found[k] != count:
             raise RunError(
