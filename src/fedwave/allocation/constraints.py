@@ -8,6 +8,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, misfits
+from fedwave.allocation.tolerance import exceeds
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.link import compute_delay_s, upload_delay_s, upload_energy_j
 
@@ -15,8 +16,8 @@ from fedwave.wireless.link import compute_delay_s, upload_delay_s, upload_energy
 def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
     """Return one line for each constraint of (P) or hard limit that the allocation breaks; empty if none.
 
-    Each line names the device. Decisions of the wrong shape, or on blocks that do not exist, leave nothing
-    else to compare: then only they are listed.
+    A limit holds within a relative 1e-9, see tolerance.py. Each line names the device. Decisions of the wrong
+    shape, or on blocks that do not exist, leave nothing else to compare: then only they are listed.
     """
     found = misfits(problem, allocation)
     if found:
@@ -43,7 +44,7 @@ def _shared_blocks(allocation: Allocation) -> Iterator[str]:
 
 def _out_of_range(values: FloatArray, largest: FloatArray, verb: str, unit: str, limit: str) -> Iterator[str]:
     """Yield each device outside 0..limit, Eq. (33), (34); a value that is no number is outside, too."""
-    for device in np.flatnonzero(~((values >= 0) & (values <= largest))):
+    for device in np.flatnonzero((values < 0) | exceeds(values, largest)):
         yield f"device {device} {verb} at {values[device]:g} {unit}, outside 0..{largest[device]:g} ({limit})"
 
 
@@ -62,10 +63,10 @@ def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Itera
     device, power, delay = device[ends], power[ends], delay[ends]
     deadline = problem.max_delay_s
     if deadline is not None:
-        for k in np.flatnonzero(delay > deadline):
+        for k in np.flatnonzero(exceeds(delay, deadline)):
             yield f"device {device[k]} uploads for {delay[k]:g} s, above {deadline:g} (max_delay_s)"
     energy, most = upload_energy_j(power, delay), problem.energy_limit_of(device)
-    for k in np.flatnonzero(energy > most):
+    for k in np.flatnonzero(exceeds(energy, most)):
         yield f"device {device[k]} uploads with {energy[k]:g} J, above {most[k]:g} (max_energy_j)"
 
 
@@ -79,11 +80,8 @@ def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Ite
         return
     limit = problem.max_compute_delay_s
     device = np.flatnonzero(is_busy & (frequency > 0))
-    frequency, workload = frequency[device], workload[device]
-    delay = compute_delay_s(frequency, workload_cycles=workload)
-    # One inequality in three roundings: who stands exactly at the limit is not late for a rounding error.
-    is_late = (delay > limit) & (workload > frequency * limit) & (frequency < workload / limit)
-    for k in np.flatnonzero(is_late):
+    delay = compute_delay_s(frequency[device], workload_cycles=workload[device])
+    for k in np.flatnonzero(exceeds(delay, limit)):
         yield f"device {device[k]} computes for {delay[k]:g} s, above {limit:g} (max_compute_delay_s)"
 
 

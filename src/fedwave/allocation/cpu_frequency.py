@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.tolerance import exceeds, missed_by
 from fedwave.units import FloatArray
 from fedwave.wireless.link import compute_delay_s, compute_energy_j
 
@@ -129,11 +130,13 @@ def _first_impossible(problem: AllocationProblem) -> str:
             "never ends; leave it out or give it a frequency > 0"
         )
     if problem.max_compute_delay_s is not None:
-        is_late = workload > fastest * problem.max_compute_delay_s
+        is_late = exceeds(workload, fastest * problem.max_compute_delay_s)
         if is_late.any():
             device = int(np.argmax(is_late))
+            needed_s = float(workload[device] / fastest[device])
             return (
                 f"device {device} cannot compute by {problem.max_compute_delay_s:g} s even at full frequency "
-                f"(it needs {workload[device] / fastest[device]:g} s)"
+                f"(it needs {needed_s:.6g} s): it "
+                + missed_by(needed_s / problem.max_compute_delay_s - 1.0, "max_compute_delay_s")
             )
     return ""

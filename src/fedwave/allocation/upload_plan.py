@@ -8,14 +8,13 @@ import numpy as np
 
 from fedwave.allocation.assignment import Matching
 from fedwave.allocation.cpu_frequency import CpuPlan
-from fedwave.allocation.limits import meet_limits_exactly, snr_cap, watts_per_snr, why_no_upload
+from fedwave.allocation.limits import meet_limits, watts_per_snr
 from fedwave.allocation.pairs import PairTable
 from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.shortfall import nearest_miss, why_no_upload
 from fedwave.allocation.solution import Allocation, Status, build_allocation
-from fedwave.units import BoolArray, IntArray
-
-_MAX_CHECKED = 100_000  # devices looked at when explaining why nobody uploads
+from fedwave.units import BoolArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +75,7 @@ def finish(
         method=method,
         device=device,
         block=block,
-        power_w=meet_limits_exactly(problem, device, block, power),
+        power_w=meet_limits(problem, device, block, power),
         cpu_frequency_hz=cpu.cpu_frequency_hz,
         status=status,
         reason=reason,
@@ -100,23 +99,9 @@ def _explain_nobody(
     device = np.flatnonzero(useful)
     if device.size == 0:
         return status, "no device that may upload has a contribution > 0"
-    if _can_anybody(problem, device):
+    closest, share = nearest_miss(problem, device)
+    if share == 0.0:
         return status, "no upload is worth its energy and delay"
-    candidate = int(device[np.argmax((_best_gain(problem, device)) * problem.max_power_w[device])])
-    reason = why_no_upload(problem, candidate, np.arange(problem.num_blocks))
+    reason = why_no_upload(problem, closest, np.arange(problem.num_blocks))
     others = "" if device.size == 1 else ", and no other device can"
     return Status.INFEASIBLE, reason + others
-
-
-def _can_anybody(problem: AllocationProblem, device: IntArray) -> bool:
-    block = np.arange(problem.num_blocks)[:, None]
-    for start in range(0, device.size, _MAX_CHECKED // max(problem.num_blocks, 1) + 1):
-        chunk = device[start : start + _MAX_CHECKED // max(problem.num_blocks, 1) + 1]
-        if (snr_cap(problem, chunk[None, :], block) > 0).any():
-            return True
-    return False
-
-
-def _best_gain(problem: AllocationProblem, device: IntArray) -> np.ndarray:
-    gain = problem.channel_gain[device]
-    return gain.max(axis=1) if problem.is_frequency_selective else gain

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fedwave.allocation.cpu_frequency import CpuPlan
-from fedwave.allocation.limits import meet_limits_exactly, watts_per_snr, why_no_upload
+from fedwave.allocation.limits import meet_limits, watts_per_snr
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.shortfall import why_no_upload
 from fedwave.allocation.solution import Allocation, Status, build_allocation
 from fedwave.units import FloatArray, IntArray
 
@@ -36,7 +37,7 @@ def allocate_on_blocks(
         others = int(np.count_nonzero(~can)) - 1
         reason += f" (nor do {others} others)" if others else ""
     device, block, snr = device[can], block[can], snr[can]
-    power = meet_limits_exactly(problem, device, block, snr * watts_per_snr(problem, device, block))
+    power = meet_limits(problem, device, block, snr * watts_per_snr(problem, device, block))
     return build_allocation(
         problem,
         method=method,
