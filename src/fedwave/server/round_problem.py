@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,8 +30,12 @@ def round_problem(
     delay_weight: float,
     max_delay_s: float | None = None,
     max_energy_j: float | None = None,
+    **link: Any,
 ) -> AllocationProblem:
-    """Return problem (P) of one round: a fleet, the channel it meets, and what its updates are worth."""
+    """Return problem (P) of one round: a fleet, the channel it meets, and what its updates are worth.
+
+    ``link`` are further fields of ``AllocationProblem``, from ``rate`` on.
+    """
     return AllocationProblem(
         contribution=contribution,
         channel_gain=channel.channel_gain,
@@ -47,6 +51,7 @@ def round_problem(
         delay_weight=delay_weight,
         max_delay_s=max_delay_s,
         max_energy_j=max_energy_j,
+        **link,
     )
 
 
@@ -70,11 +75,12 @@ def problem_of_cell(
     delay_weight: float = 1.0,
     max_delay_s: float | None = None,
     max_energy_j: float | None = None,
+    **link: Any,
 ) -> AllocationProblem:
     """Return problem (P) of one round of a cell, e.g. of ``load_cell("paper", num_devices=100, seed=0)``.
 
     ``num_samples`` is D of every device, or one number for all. The channel is the one that training over
-    this cell would meet in that round.
+    this cell would meet in that round. ``link`` are further fields of ``AllocationProblem``.
     """
     worth = np.asarray(contribution, dtype=np.float64)
     if worth.shape != (cell.num_devices,):
@@ -95,4 +101,5 @@ def problem_of_cell(
         delay_weight=delay_weight,
         max_delay_s=max_delay_s,
         max_energy_j=max_energy_j,
+        **link,
     )
