@@ -156,10 +156,9 @@ def meet_limits(
     if problem.max_energy_j is None:
         return power
     energy = problem.upload_energy_j(power, delay_s(problem, device, block, power))
-    is_greedy = energy > energy_limit * RELAXED
-    frugal = watts_per_snr(problem, device, block) * snr_of_energy_limit(
-        problem, device, block, share=RELAXED
-    )
+    frugal_snr = snr_of_energy_limit(problem, device, block, share=RELAXED)
+    is_greedy = (energy > energy_limit * RELAXED) & (frugal_snr > 0)
+    frugal = watts_per_snr(problem, device, block) * frugal_snr
     return np.where(is_greedy, np.minimum(power, frugal), power)
 
 
