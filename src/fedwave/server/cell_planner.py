@@ -16,7 +16,12 @@ from fedwave.server.contribution_scale import ContributionScale
 from fedwave.server.plan import Plan
 from fedwave.server.planner import PlannerState
 from fedwave.server.reports import Reports
-from fedwave.server.round_problem import round_problem, round_workload_cycles
+from fedwave.server.round_problem import (
+    broadcast_delay_s,
+    planned_risks,
+    round_problem,
+    round_workload_cycles,
+)
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.downlink import Downlink
@@ -25,9 +30,6 @@ from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.reporting import report_phase
 
 MIN_KEPT_MODELS = 256  # any device may be chosen: keep the likeliest, the few others compute again
-# Plan for a deadline and a threshold that are harder by two billionths: the allocation may use its tolerance
-# of one, and the sum of a round's phases, or an SNR taken from a power, may round to the wrong side.
-HARDER = 2e-9
 SHANNON, PLAIN = RateModel(), RadioPower()  # as in the paper
 
 
@@ -127,11 +129,13 @@ class CellPlanner:
             max_energy_j=self.max_energy_j,
             rate=self.rate,
             radio=self.radio,
-            min_snr=(self.outage_snr or 0.0) * self.outage_margin * (1.0 + HARDER),
-            packet_error_waterfall=self.packet_error_waterfall,
             min_frequency_hz=self.min_frequency_hz,
-            max_round_delay_s=None if self.deadline_s is None else self.deadline_s * (1.0 - HARDER),
-            fixed_delay_s=self._fixed_delay_s(reports, channel),
+            **planned_risks(
+                min_snr=(self.outage_snr or 0.0) * self.outage_margin,
+                packet_error_waterfall=self.packet_error_waterfall,
+                deadline_s=self.deadline_s,
+                fixed_delay_s=self._fixed_delay_s(reports, channel),
+            ),
         )
 
     def _allocate(self, round_index: int, problem: AllocationProblem, proposed: IntArray) -> Allocation:
@@ -147,11 +151,9 @@ class CellPlanner:
         """Return how long the broadcast takes, and the reports that must be in before anybody uploads."""
         if self.deadline_s is None:
             return 0.0
-        broadcast_s = 0.0
-        if self.downlink is not None:
-            broadcast_s = self.downlink.broadcast_time_s(
-                channel.channel_gain, listeners=reports.device_index, model_bits=self.model_bits
-            )
+        broadcast_s = broadcast_delay_s(
+            self.downlink, channel, listeners=reports.device_index, model_bits=self.model_bits
+        )
         return broadcast_s + self._report_phase_s(reports, channel)
 
     def _report_phase_s(self, reports: Reports, channel: ChannelDraw) -> float:

@@ -11,10 +11,15 @@ from fedwave.allocation import AllocationProblem
 from fedwave.errors import ProblemError, shown
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.downlink import Downlink
 from fedwave.wireless.fleet import Fleet
 
 if TYPE_CHECKING:  # a cell is read from settings, which needs more than numpy
     from fedwave.wireless.cell import Cell
+
+# Plan for a deadline and a threshold that are harder by two billionths: the allocation may use its tolerance
+# of one, and the sum of a round's phases, or an SNR taken from a power, may round to the wrong side.
+HARDER = 2e-9
 
 
 def round_problem(
@@ -55,6 +60,34 @@ def round_problem(
     )
 
 
+def planned_risks(
+    *,
+    min_snr: float,
+    packet_error_waterfall: float | None,
+    deadline_s: float | None,
+    fixed_delay_s: float,
+) -> dict[str, Any]:
+    """Return the fields of ``AllocationProblem`` with which a plan keeps clear of losses.
+
+    ``min_snr`` is the threshold with its margin, ``fixed_delay_s`` what else the deadline must hold.
+    """
+    return {
+        "min_snr": min_snr * (1.0 + HARDER),
+        "packet_error_waterfall": packet_error_waterfall,
+        "max_round_delay_s": None if deadline_s is None else deadline_s * (1.0 - HARDER),
+        "fixed_delay_s": 0.0 if deadline_s is None else fixed_delay_s,
+    }
+
+
+def broadcast_delay_s(
+    downlink: Downlink | None, channel: ChannelDraw, *, listeners: IntArray, model_bits: float
+) -> float:
+    """Return how long the global model takes to come down to these devices; 0 if that is free."""
+    if downlink is None:
+        return 0.0
+    return downlink.broadcast_time_s(channel.channel_gain, listeners=listeners, model_bits=model_bits)
+
+
 def round_workload_cycles(
     fleet: Fleet, num_samples: IntArray, num_local_steps: int, computes: BoolArray | None = None
 ) -> FloatArray:
@@ -79,8 +112,9 @@ def problem_of_cell(
 ) -> AllocationProblem:
     """Return problem (P) of one round of a cell, e.g. of ``load_cell("paper", num_devices=100, seed=0)``.
 
-    ``num_samples`` is D of every device, or one number for all. The channel is the one that training over
-    this cell would meet in that round. ``link`` are further fields of ``AllocationProblem``.
+    ``num_samples`` is D of every device, or one number for all. Channel, modem, radio and risks are those
+    that training over this cell would meet in that round, when all devices compute and reports are free.
+    ``link`` are further fields of ``AllocationProblem``, from ``rate`` on; they replace the cell's own.
     """
     if not hasattr(cell, "fleet"):  # the class itself needs more than numpy
         raise TypeError(
@@ -96,9 +130,10 @@ def problem_of_cell(
             f"{worth.shape}. Build the cell with as many devices."
         )
     samples = np.broadcast_to(np.asarray(num_samples, dtype=np.int64), worth.shape)
+    channel = cell.draw(round_index)
     return round_problem(
         contribution=worth,
-        channel=cell.draw(round_index),
+        channel=channel,
         fleet=cell.fleet,
         workload_cycles=round_workload_cycles(cell.fleet, samples, num_local_steps),
         bandwidth_hz=cell.bandwidth_hz,
@@ -108,5 +143,22 @@ def problem_of_cell(
         delay_weight=delay_weight,
         max_delay_s=max_delay_s,
         max_energy_j=max_energy_j,
-        **link,
+        **{**_own_link(cell, channel, model_bits), **link},
     )
+
+
+def _own_link(cell: Cell, channel: ChannelDraw, model_bits: float) -> dict[str, Any]:
+    risks = cell.upload_risks
+    return {
+        "rate": cell.rate_model,
+        "radio": cell.radio_power,
+        "min_frequency_hz": cell.fleet.min_frequency_hz,
+        **planned_risks(
+            min_snr=risks.planned_min_snr,
+            packet_error_waterfall=risks.packet_error_waterfall,
+            deadline_s=risks.deadline_s,
+            fixed_delay_s=broadcast_delay_s(
+                cell.downlink, channel, listeners=np.arange(cell.num_devices), model_bits=model_bits
+            ),
+        ),
+    }
