@@ -201,6 +201,13 @@ def test_the_problem_of_a_street_cell_knows_its_modem_its_drain_its_losses_and_i
     assert own.rate == problem.rate
 
 
+def test_without_a_deadline_the_broadcast_is_no_part_of_the_problem() -> None:
+    cell = load_cell("umi-3.5ghz", num_devices=4)
+    assert cell.downlink is not None
+    problem = problem_of_cell(cell, [1.0, 2.0, 3.0, 4.0], model_bits=1e6)
+    assert (problem.max_round_delay_s, problem.fixed_delay_s) == (None, 0.0)
+
+
 @pytest.mark.parametrize("wrong", [[1.0] * 3, 1.0, [[1.0] * 4]])
 def test_a_contribution_for_each_device_is_needed(wrong: Any) -> None:
     cell = load_cell("paper", num_devices=4)
