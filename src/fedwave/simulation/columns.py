@@ -196,7 +196,13 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "share of devices for which a smaller gradient would count more, see deviations.md",
         _below,
     ),
-    Column("contribution", "number", "U, Eq. (32)", _allocation("contribution"), needs_cell=True),
+    Column(
+        "contribution",
+        "number",
+        "U, Eq. (32), of what is expected to arrive",
+        _allocation("contribution"),
+        needs_cell=True,
+    ),
     Column(
         "objective", "number", "U - eta_1 E - eta_2 T, problem (P)", _allocation("objective"), needs_cell=True
     ),
