@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import numpy as np
 import pytest
@@ -60,8 +61,10 @@ def test_rounds_are_played_one_by_one_and_come_to_an_end():
     assert channel.warnings == ()
 
 
-@pytest.mark.skipif(HAS_SIONNA, reason="Sionna is installed")
-def test_without_sionna_it_says_what_to_install():
+def test_without_sionna_it_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "sionna"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sionna", None)  # as if it were not there
     with pytest.raises(
         MissingExtraError, match=r'A channel of Sionna needs sionna.*pip install "fedwave\[sionna\]"'
     ):
