@@ -59,7 +59,6 @@ def lines_of(name: str, runs: Sequence[FinishedRun]) -> dict[str, str]:
         f"{name}_upload_energy": f"{over(runs, total('upload_energy_j')).mean:,.0f} J",
         f"{name}_computing_energy": f"{over(runs, total('compute_energy_j')).mean:,.0f} J",
         f"{name}_listening_energy": f"{over(runs, total('downlink_energy_j')).mean:,.0f} J",
-        f"{name}_uploads": f"{over(runs, total('num_received')).mean:,.0f}",
     }
 
 
