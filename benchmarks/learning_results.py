@@ -13,12 +13,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fedwave.experiments import load_experiment
 from fedwave.plots.runs import plot_runs
-from fedwave.runs.compare import group_by_name, interval, paired_difference, read_run
-from fedwave.runs.progress import ProgressBar
+from fedwave.runs.compare import group_by_name, interval, paired_difference
 from fedwave.runs.report import final_table, print_tables
-from fedwave.runs.run import resume_run, run_experiment
+from preset_runs import runs_of
 
 PRESETS = ("paper/nufm", "paper/per-fedavg", "paper/fedavg")
 
@@ -32,17 +30,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     arguments = parser.parse_args()
     console = Console()
-    runs = []
-    for seed in arguments.seeds:
-        for preset in PRESETS:
-            folder = arguments.out / f"{preset.split('/')[1]}-seed{seed}"
-            with ProgressBar(console) as bar:
-                if (folder / "config.toml").exists():
-                    resume_run(folder, data_dir=arguments.data_dir, observers=[bar])
-                else:
-                    experiment = load_experiment(preset, [f"seed={seed}"])
-                    run_experiment(experiment, folder, data_dir=arguments.data_dir, observers=[bar])
-            runs.append(read_run(folder))
+    runs = runs_of(PRESETS, arguments.seeds, arguments.out, data_dir=arguments.data_dir, console=console)
     print_tables(console, final_table(runs))
     groups = group_by_name(runs)
     for name, group in groups.items():

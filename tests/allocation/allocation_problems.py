@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedwave.allocation import AllocationProblem
+from fedwave.wireless.rate import RadioPower, RateModel
+
+FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay")
 
 
 def paper_problem(
@@ -93,6 +97,61 @@ def random_problem(
         max_energy_j=None
         if rng.random() < 0.6
         else (scales(-3, 3, n) if rng.random() < 0.5 else scales(-3, 3)),
+    )
+
+
+def link_terms(rng: np.random.Generator, features: Collection[str], num_devices: int) -> dict[str, Any]:
+    """Return terms of the link that matter at SNRs around 1, one or two for each feature."""
+
+    def scale(low: float, high: float) -> float:
+        return float(10.0 ** rng.uniform(low, high))
+
+    terms: dict[str, Any] = {}
+    if "circuit" in features:
+        efficiency = float(rng.uniform(0.2, 1))
+        terms["radio"] = RadioPower(amplifier_efficiency=efficiency, circuit_power_w=scale(-2, 1))
+    if "errors" in features:
+        terms["packet_error_waterfall"] = scale(-2, 1)
+    if "outage" in features:
+        terms["min_snr"] = scale(-1.5, 0.7)
+    if "rate" in features:
+        terms["rate"] = RateModel(
+            efficiency=float(rng.uniform(0.3, 1)),
+            max_spectral_efficiency=float(rng.uniform(0.3, 3)) if rng.random() < 0.7 else None,
+            min_snr=float(rng.choice([0.0, 0.05, 0.1])),
+        )
+    if "round" in features:
+        terms["max_round_delay_s"] = scale(0.1, 1.5)
+        terms["fixed_delay_s"] = float(rng.choice([0.0, 0.5]))
+    if "energy" in features:
+        terms["max_energy_j"] = rng.uniform(0.5, 6, num_devices) * (1 if rng.random() < 0.5 else 2)
+    if "floors" in features:
+        terms["min_frequency_hz"] = rng.uniform(0, 0.8, num_devices) * (rng.random(num_devices) > 0.3)
+    if "delay" in features:
+        terms["max_delay_s"] = scale(-0.3, 1.3)
+    return terms
+
+
+def link_problem(
+    rng: np.random.Generator, features: Collection[str], *, max_devices: int = 3, max_blocks: int = 2
+) -> AllocationProblem:
+    """Return a small problem with the given features of the link, at SNRs around 1."""
+    n, num_blocks = int(rng.integers(1, max_devices + 1)), int(rng.integers(1, max_blocks + 1))
+    is_free = "round" in features and rng.random() < 0.15
+    return AllocationProblem(
+        contribution=rng.uniform(-1, 10, n) if rng.random() < 0.5 else rng.uniform(5, 40, n),
+        channel_gain=rng.uniform(0.1, 2, (n, num_blocks) if rng.random() < 0.4 else n),
+        interference_w=rng.uniform(0, 0.8, num_blocks),
+        max_power_w=rng.uniform(0.1, 6, n),
+        workload_cycles=rng.uniform(0, 2, n) * (rng.random(n) > 0.2),
+        max_frequency_hz=rng.uniform(0.8, 2, n),
+        capacitance=rng.uniform(0, 1, n),
+        model_bits=1,
+        bandwidth_hz=1,
+        noise_psd_w_per_hz=1,
+        energy_weight=float(rng.choice([0.0, 0.05, 0.3, 1.0, 1.0])),
+        delay_weight=0.0 if is_free else float(rng.choice([0.01, 0.1, 1.0])),
+        **link_terms(rng, features, n),
     )
 
 

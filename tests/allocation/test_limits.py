@@ -1,14 +1,26 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from fedwave.allocation import Status, account, allocate, violations
-from fedwave.allocation.limits import snr_cap, watts_per_snr
+from fedwave.allocation.limits import (
+    energy_at,
+    least_affordable_snr,
+    snr_cap,
+    snr_floor,
+    snr_of_energy_limit,
+    thrifty_snr,
+    upload_deadline_s,
+    watts_per_snr,
+)
 from fedwave.allocation.power import delay_factor, energy_factor
 from fedwave.allocation.shortfall import nearest_miss, why_no_upload
-from tests.allocation.allocation_problems import paper_problem, problems, small_problem
+from fedwave.wireless.rate import RadioPower, RateModel
+from tests.allocation.allocation_problems import link_problem, paper_problem, problems, small_problem
 
 
 def test_a_deadline_nobody_can_meet_is_infeasible_and_says_who_came_closest():
@@ -145,3 +157,78 @@ def test_an_infinite_energy_limit_is_no_limit():
     assert found.status is Status.OPTIMAL
     free = allocate(small_problem(max_energy_j=np.inf))
     assert free.objective == allocate(small_problem()).objective
+
+
+def drawn_pairs(seed, **terms):
+    """Return a problem with circuit power and a modem, and all its pairs."""
+    rng = np.random.default_rng(seed)
+    problem = link_problem(
+        rng, ["circuit", "energy", *terms.pop("features", [])], max_devices=6, max_blocks=4
+    )
+    problem = replace(problem, **terms)
+    device, block = (index.ravel() for index in np.indices((problem.num_devices, problem.num_blocks)))
+    return problem, device, block
+
+
+@pytest.mark.parametrize("features", [[], ["rate"]])
+@pytest.mark.parametrize("seed", range(30))
+def test_energy_limits_with_circuit_power_allow_a_range_of_snrs(seed, features):
+    problem, device, block = drawn_pairs(seed, features=features)
+    watts = watts_per_snr(problem, device, block)
+    most, least = snr_of_energy_limit(problem, device, block), least_affordable_snr(problem, device, block)
+    thrifty = thrifty_snr(problem, device, block)
+    limit = problem.energy_limit_of(device)
+    grid = np.geomspace(1e-4, 1e4, 2000)
+    for k in range(device.size):
+        fits = energy_at(problem, watts[k : k + 1], grid) <= limit[k]
+        if not fits.any():
+            assert most[k] == 0 or most[k] < 1.02 * least[k]
+            continue
+        assert most[k] == pytest.approx(grid[fits].max(), rel=0.01)
+        assert least[k] == pytest.approx(grid[fits].min(), rel=0.01)
+        assert least[k] <= thrifty[k] <= most[k] * (1 + 1e-9)
+        assert energy_at(problem, watts[k : k + 1], most[k])[0] <= limit[k] * (1 + 1e-12)
+
+
+def test_who_cannot_reach_an_affordable_rate_cannot_upload():
+    # At full power the SNR is 0.5: 1.71 s at 1.5 W are 2.56 J. Faster would be cheaper, down to e ln 2 J.
+    problem = small_problem(max_power_w=0.5, radio=RadioPower(circuit_power_w=1.0), max_energy_j=2.5)
+    first = np.array([0])
+    assert snr_cap(problem, first, first)[0] == 0.0
+    assert snr_cap(replace(problem, max_energy_j=2.57), first, first)[0] == 0.5
+    assert snr_cap(replace(problem, max_power_w=0.6), first, first)[0] > 0.5
+
+
+def test_the_time_for_the_upload_is_what_all_deadlines_leave():
+    assert upload_deadline_s(small_problem()) == np.inf
+    assert upload_deadline_s(small_problem(max_delay_s=3.0)) == 3.0
+    problem = small_problem(max_round_delay_s=5.0, fixed_delay_s=0.5)  # computing takes 2 s at least
+    assert upload_deadline_s(problem) == 2.5
+    assert upload_deadline_s(replace(problem, max_delay_s=2.0)) == 2.0
+    assert upload_deadline_s(problem, share=1.1) == pytest.approx(3.0)
+    assert upload_deadline_s(small_problem(max_round_delay_s=1.0)) == -1.0
+
+
+def test_the_floor_is_the_highest_of_deadline_modem_and_decoder():
+    assert snr_floor(small_problem()) == 0.0
+    assert snr_floor(small_problem(max_delay_s=1.0)) == pytest.approx(1.0)
+    assert snr_floor(small_problem(max_delay_s=1.0, min_snr=3.0)) == 3.0
+    assert snr_floor(small_problem(min_snr=3.0, rate=RateModel(min_snr=4.0))) == 4.0
+    assert snr_floor(small_problem(max_delay_s=1.0, rate=RateModel(efficiency=0.5))) == pytest.approx(3.0)
+    capped = RateModel(max_spectral_efficiency=1.0)
+    assert snr_floor(small_problem(min_snr=3.0, rate=capped)) == pytest.approx(1.0)
+    assert snr_floor(small_problem(max_round_delay_s=1.0)) == np.inf
+
+
+def test_reasons_name_the_limits_of_the_link_together_with_energy():
+    problem = small_problem(max_round_delay_s=3.2, max_energy_j=0.75)
+    found = allocate(problem)
+    assert found.status is Status.INFEASIBLE
+    assert found.reason == (
+        "device 0 cannot meet max_round_delay_s with 0.75 J (fast enough takes too much energy): it misses "
+        "max_energy_j by 25.1 %, and no other device can"
+    )
+    weak = allocate(small_problem(min_snr=0.8, max_energy_j=0.75))
+    # At an SNR of 0.8: 0.8 / log2(1.8) = 0.943 J.
+    assert "device 0 cannot meet min_snr with 0.75 J" in weak.reason
+    assert "misses max_energy_j by 25.8 %" in weak.reason

@@ -13,8 +13,10 @@ from fedwave.allocation.power import (
     delay_factor,
     energy_factor,
     optimal_snr,
+    optimal_snrs,
     snr_of_delay,
     snr_of_energy_factor,
+    steepness,
 )
 from tests.allocation.allocation_oracles import powers_by_stragglers, snr_by_bisection, upload_value
 from tests.allocation.allocation_problems import paper_problem
@@ -92,3 +94,17 @@ def test_energy_factor_is_inverted_over_many_decades():
 def test_snr_of_delay_inverts_the_rate():
     assert snr_of_delay(1.0, nat_time_s=math.log(2)) == pytest.approx(1.0)
     assert snr_of_delay(1e-9, nat_time_s=1.0) == math.inf
+
+
+def test_many_snrs_at_once_are_those_of_the_closed_form():
+    c = np.concatenate([[0.0], 10.0 ** np.linspace(-20, 200, 600)])
+    expected = np.array([optimal_snr(float(value)) for value in c])
+    assert_allclose(optimal_snrs(c), expected, rtol=1e-6)  # a level maximum needs no more digits
+    assert optimal_snrs(np.array([np.inf]))[0] >= 1e297
+
+
+@pytest.mark.parametrize("nats", [1e-12, 1e-6, 1e-3, 0.1, 0.299999, 0.300001, 1.0, 30.0])
+def test_the_left_side_of_lemma_6_does_not_cancel(nats):
+    with mpmath.workdps(60):
+        exact = (mpmath.mpf(nats) - 1) * mpmath.exp(nats) + 1
+    assert float(abs(steepness(nats) / exact - 1)) < 1e-14

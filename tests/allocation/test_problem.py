@@ -76,3 +76,49 @@ def test_integers_and_lists_are_accepted():
     problem = small_problem(contribution=[1, 2, 3], model_bits=10)
     assert problem.contribution.dtype == np.float64
     assert problem.model_bits == 10.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"min_snr": -1.0}, r"min_snr must be >= 0, got -1. Give a ratio, not decibels"),
+        ({"min_snr": np.inf}, r"min_snr must be a finite number >= 0, got inf"),
+        ({"packet_error_waterfall": -0.1}, r"packet_error_waterfall must be >= 0, got -0.1. Use None for no"),
+        ({"max_round_delay_s": 0.0}, r"max_round_delay_s must be > 0, got 0"),
+        ({"fixed_delay_s": -1.0}, r"fixed_delay_s must be >= 0, got -1. Use 0 if the round has no other"),
+        ({"min_frequency_hz": [0.1, -0.1, 0.1]}, r"min_frequency_hz must be >= 0, got -0.1 at index 1"),
+        ({"min_frequency_hz": [0.1, 0.1]}, r"min_frequency_hz must have shape \(3,\), got \(2,\)"),
+        ({"rate": 0.65}, r"rate must be a RateModel, got float. See fedwave.wireless.rate"),
+        (
+            {"radio": {"circuit_power_w": 1}},
+            r"radio must be a RadioPower, got dict. See fedwave.wireless.rate",
+        ),
+    ],
+)
+def test_bad_terms_of_the_link_are_refused_with_one_clear_line(changes, message):
+    with pytest.raises(ProblemError, match=message) as caught:
+        small_problem(**changes)
+    assert "\n" not in str(caught.value)
+
+
+def test_who_plans_for_no_losses_sees_a_problem_without_them():
+    plain = small_problem(max_delay_s=3.0)
+    assert plain.without_risks is plain
+    assert not plain.has_risks
+    for risk in ({"min_snr": 0.1}, {"packet_error_waterfall": 0.1}, {"max_round_delay_s": 9.0}):
+        risky = small_problem(max_delay_s=3.0, **risk)
+        assert risky.has_risks
+        safe = risky.without_risks
+        assert not safe.has_risks
+        assert safe.max_delay_s == 3.0
+    assert not small_problem(packet_error_waterfall=0.0).has_risks
+    patient = small_problem(delay_weight=0.0, max_round_delay_s=9.0).without_risks
+    assert patient.max_delay_s == 9.0  # otherwise no best delay would exist
+    assert small_problem(max_round_delay_s=9.0).without_risks.max_delay_s is None
+
+
+def test_the_fastest_computing_is_that_of_the_slowest_device():
+    assert small_problem().fastest_compute_s == 2.0
+    assert small_problem(workload_cycles=0.0).fastest_compute_s == 0.0
+    assert small_problem(max_frequency_hz=[1.0, 0.0, 1.0]).fastest_compute_s == np.inf
+    assert small_problem(max_frequency_hz=[1.0, 0.0, 1.0], workload_cycles=[1, 0, 1]).fastest_compute_s == 1.0

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedwave.allocation import allocate, violations
 from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
 from fedwave.errors import ProblemError
+from fedwave.wireless.rate import RadioPower, RateModel
 
 
 def test_the_example_is_a_valid_problem():
@@ -151,3 +153,59 @@ def test_a_quantity_twice_in_a_csv_is_refused(tmp_path):
     header = "contribution,channel_gain,max_power_w,max_power_dbm,workload_cycles"
     with pytest.raises(ProblemError, match=r"devices.csv gives max_power_w twice \(as max_power_dbm, too\)"):
         load_problem(problem_with_csv(tmp_path, header, ["5,1e-10,0.1,20,1e8"]))
+
+
+def test_the_link_is_read_from_the_file():
+    text = example_problem()
+    for name in (
+        "rate_efficiency",
+        "max_spectral_efficiency",
+        "rate_min_snr_db",
+        "amplifier_efficiency",
+        "circuit_power_w",
+        "packet_error_waterfall",
+        "max_round_delay_s",
+        "fixed_delay_s",
+        "min_snr_db",
+        "min_frequency_hz",
+    ):
+        assert f"# {name} = " in text
+        text = text.replace(f"# {name} = ", f"{name} = ")
+    problem = parse_problem(text)
+    assert problem.rate == RateModel(efficiency=0.65, max_spectral_efficiency=6.3, min_snr=10**-0.6)
+    assert problem.radio == RadioPower(amplifier_efficiency=0.3, circuit_power_w=0.1)
+    assert problem.packet_error_waterfall == 0.023
+    assert (problem.max_round_delay_s, problem.fixed_delay_s) == (22.0, 0.1)
+    assert problem.min_snr == pytest.approx(10**-0.3)
+    assert problem.min_frequency_hz.tolist() == [0.3e9] * 12
+    plain = parse_problem(example_problem())
+    assert (plain.rate, plain.radio, plain.has_risks) == (RateModel(), RadioPower(), False)
+    found = allocate(problem)
+    assert found.num_selected > 0
+    assert violations(problem, found) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("rate_efficiency = 1.5", r"efficiency must lie in 0 to 1, got 1.5"),
+        ("rate_efficiency = [0.5, 0.6]", r"must have one number in rate_efficiency, got \[0.5, 0.6\]"),
+        (
+            "circuit_power_w = 0.1\ncircuit_power_dbm = 20",
+            r"gives circuit_power_w twice \(as circuit_power_dbm",
+        ),
+        (
+            "circuit_powr_w = 0.1",
+            r'unknown key "circuit_powr_w" in \[radio\]. Did you mean "circuit_power_w"',
+        ),
+    ],
+)
+def test_mistakes_in_the_link_are_named(line, message):
+    text = example_problem().replace("[blocks]", f"{line}\n\n[blocks]", 1)
+    with pytest.raises(ProblemError, match=message):
+        parse_problem(text)
+
+
+def test_decibels_of_the_link_are_converted():
+    text = example_problem().replace("[blocks]", "circuit_power_dbm = 20\n\n[blocks]", 1)
+    assert parse_problem(text).radio.circuit_power_w == pytest.approx(0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,13 @@ import pytest
 
 from fedwave.errors import ProblemError
 from fedwave.experiments import experiment_to_toml
+from fedwave.rng import Stream, generator
+from fedwave.wireless import cell as cell_module
+from fedwave.wireless.channels import sionna as sionna_module
+from fedwave.wireless.neighbour_cells import HexagonalInterference
 from fedwave.wireless.path_loss import RuralMacro, Scenario, UrbanMacro, UrbanMicro
 from tests.experiments.built import Built
+from tests.experiments.cell_tables import SMALL
 from tests.experiments.schema_walk import TABLES
 from tests.experiments.setting_lines import Line, See, line
 
@@ -45,6 +52,12 @@ def lost(fate: str) -> See:
 def is_redrawn(built: Built) -> bool:
     first, second = built.cell.draw(0), built.cell.draw(1)
     return not np.array_equal(first.channel_gain, second.channel_gain)
+
+
+def is_almost_still(built: Built) -> bool:
+    """Whether the second round's gains are nearly, but not quite, those of the first."""
+    first, second = built.cell.draw(0).channel_gain, built.cell.draw(1).channel_gain
+    return is_redrawn(built) and bool(np.allclose(first, second, rtol=1e-3, atol=0.0))
 
 
 # The channel ------------------------------------------------------------------------------------------------
@@ -91,9 +104,24 @@ def of_scenario(path: str, value: Any, like: Scenario, **changes: Any) -> Line:
     return over(PAPER, f"channel[3gpp].{path}", value, see, expected, channel=channel)
 
 
+@contextmanager
+def sionna_asked() -> Iterator[dict[str, Any]]:
+    """Stand in for Sionna, which need not be installed, and note what it is asked for."""
+    asked: dict[str, Any] = {}
+
+    def gains(scenario: str, **told: Any) -> np.ndarray:
+        asked.update(told, scenario=scenario)
+        return np.full((told["num_rounds"], len(told["position_m"]), told["num_blocks"]), 1e-9)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sionna_module, "sionna_gains", gains)
+        yield asked
+
+
 def kind_of(part: str) -> See:
     def see(built: Built) -> str:
-        config = built.cell.config
+        with sionna_asked():
+            config = built.cell.config
         if part == "channel":
             return type(built.cell.channel).__name__
         if part == "interference":
@@ -103,15 +131,16 @@ def kind_of(part: str) -> See:
     return see
 
 
-def of_places(channel: str) -> list[Line]:
-    """Placement and fading, which two kinds of channel have."""
-    place, fading = f"channel[{channel}].placement", f"channel[{channel}].fading"
-    table = TABLES["channel"][channel]
-    sight = {"line_of_sight": "always"} if channel == "3gpp" else {}  # who is not in sight has no steady path
-    rician = {**table, **sight, "fading": {"kind": "rician"}}
+def of_places(channel: str, distances: Callable[[Built], tuple[float, float]] = distances_m) -> list[Line]:
+    """Where devices stand, which three kinds of channel are told."""
+    place = f"channel[{channel}].placement"
 
     def between(low: float, high: float) -> See:
-        return lambda built: low <= distances_m(built)[0] < distances_m(built)[1] <= high
+        def see(built: Built) -> bool:
+            nearest_m, farthest_m = distances(built)
+            return low <= nearest_m < farthest_m <= high
+
+        return see
 
     return [
         over(PAPER, f"{place}[disc].kind", "disc", kind_of("placement"), "disc"),
@@ -127,27 +156,91 @@ def of_places(channel: str) -> list[Line]:
         over(PAPER, f"{place}[disc].min_distance_m", 299.0, between(299.0, 300.0), True),
         over(PAPER, f"{place}[uniform-distance].min_distance_m", 50.0, between(50.0, 100.0), True),
         over(PAPER, f"{place}[uniform-distance].max_distance_m", 150.0, between(100.0, 150.0), True),
-        over(PAPER, f"{place}[file].path", "more_positions.csv", distances_m, (100.0, 100.0)),
+        over(PAPER, f"{place}[file].path", "more_positions.csv", distances, (100.0, 100.0)),
+    ]
+
+
+def of_fading(channel: str) -> list[Line]:
+    """Fading, which two kinds of channel have."""
+    fading = f"channel[{channel}].fading"
+    table = TABLES["channel"][channel]
+    sight = {"line_of_sight": "always"} if channel == "3gpp" else {}  # who is not in sight has no steady path
+    rician = {**table, **sight, "fading": {"kind": "rician"}}
+    return [
         over(PAPER, f"{fading}.kind", "rayleigh", lambda built: built.gain.shape, (8, 3)),
         over(PAPER, f"{fading}.rician_k_db", 100.0, steady_gains, True, channel=rician),
         over(PAPER, f"{fading}.per_block", False, lambda built: built.gain.shape, (8,), channel=rician),
     ]
 
 
+def of_delay_line(name: str, value: Any, see: See, expected: Any, **fading: Any) -> Line:
+    """What the echoes of TR 38.901 are told, over a cell that is drawn anew each round."""
+    channel = {**TABLES["channel"]["3gpp"], "fading": {"kind": "delay-line", **fading}}
+    path = f"channel[3gpp].fading.{name}"
+    return over(PAPER, path, value, see, expected, channel=channel, redraw="each-round")
+
+
+def without_echoes(name: str, value: Any) -> Line:
+    """What a log-distance channel is not to be told: it has no echoes."""
+    why = f'refused: channel.fading.{name} belongs to kind delay-line, got kind "none". Leave it out.'
+    return over(PAPER, f"channel[log-distance].fading.{name}", value, kind_of("channel"), why)
+
+
+def to_sionna(name: str) -> See:
+    """What Sionna is asked for."""
+
+    def see(built: Built) -> Any:
+        with sionna_asked() as asked:
+            assert built.sim is not None  # is built here, once
+        return np.asarray(asked[name]).tolist()
+
+    return see
+
+
+def sionna_distances_m(built: Built) -> tuple[float, float]:
+    distance_m = np.hypot(*np.transpose(to_sionna("position_m")(built)))
+    return float(distance_m.min()), float(distance_m.max())
+
+
+def of_sionna(name: str, value: Any, *, told: str = "", expected: Any = None) -> Line:
+    """A setting that Sionna is to be told, where it is not the same under a name or in a unit of its own."""
+    expected = value if expected is None else expected
+    return over(PAPER, f"channel[sionna].{name}", value, to_sionna(told or name), expected)
+
+
 # Fleet and interference -------------------------------------------------------------------------------------
 
 
-def of_fleet(name: str, value: float, expected: float | None = None) -> list[Line]:
-    """A column of the fleet: the same for all devices, or drawn from a range, here one without width."""
+def of_fleet(name: str, value: float, expected: float | None = None, **fleet: Any) -> list[Line]:
+    """A column of the fleet: the same for all devices, or drawn from a range, here one without width.
+
+    ``fleet`` is what the other columns are to be.
+    """
     column = "max_power_w" if name == "max_power_dbm" else name
     see: See = lambda built: getattr(built.cell.fleet, column).tolist()  # noqa: E731
+    if name == "cycles_per_operation":
+        see = cycles_per_operation
     same = pytest.approx([value if expected is None else expected] * 8)
-    below, above = ({name: {"low": value - 1, "high": value}}, {name: {"low": value, "high": value + 1}})
+    below, above = {"low": value - 1, "high": value}, {"low": value, "high": value + 1}
     return [
-        over(PAPER, f"fleet.{name}", value, see, same),
-        over(PAPER, f"fleet.{name}[range].low", value, see, same, fleet=below),
-        over(PAPER, f"fleet.{name}[range].high", value, see, same, fleet=above),
+        over(PAPER, f"fleet.{name}", value, see, same, fleet=fleet),
+        over(PAPER, f"fleet.{name}[range].low", value, see, same, fleet={**fleet, name: below}),
+        over(PAPER, f"fleet.{name}[range].high", value, see, same, fleet={**fleet, name: above}),
     ]
+
+
+def cycles_per_operation(built: Built) -> list[float]:
+    """Cycles of a sample over its multiply-adds, as the fleet's draw was told them."""
+    draw_fleet, told = cell_module.draw_fleet, []
+
+    def draw(config: Any, *, operations_per_sample: float, **options: Any) -> Any:
+        told.append(operations_per_sample)
+        return draw_fleet(config, operations_per_sample=operations_per_sample, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_module, "draw_fleet", draw)
+        cycles = built.cell.fleet.cycles_per_sample
+    return list(cycles / told[-1])
 
 
 def interference_w(built: Built) -> list[float]:
@@ -163,6 +256,26 @@ def of_interference(kind: str, name: str, value: Any, expected: list[float], **t
 def rise(db: float) -> list[float]:
     """What lifts the noise of the paper's cell, B N0 = 1, by so many dB on three blocks."""
     return [10 ** (db / 10) - 1] * 3
+
+
+def of_neighbours(name: str, value: Any) -> Line:
+    """A setting of the ring of neighbours, with the same in a ring that is built by hand."""
+    ring = HexagonalInterference.model_validate({**TABLES["interference"]["hexagonal"], name: value})
+    first_round = generator(SMALL["seed"], Stream.INTERFERENCE, 0)
+    heard_w = ring.draw_w(num_blocks=3, noise_w=1.0, rng=first_round).tolist()
+    expected = pytest.approx(heard_w, rel=1e-9, abs=0.0)  # picowatts
+    return over(PAPER, f"interference[hexagonal].{name}", value, interference_w, expected)
+
+
+# Modem, amplifier, broadcast --------------------------------------------------------------------------------
+
+
+def of_downlink(name: str, value: Any, see: str, expected: Any) -> Line:
+    """A setting of the broadcast, over one of 2 W."""
+    told: See = lambda built: getattr(built.cell.downlink, see)  # noqa: E731
+    return over(
+        PAPER, f"downlink.{name}", value, told, expected, downlink={"broadcast": True, "power_w": 2.0}
+    )
 
 
 CELL_LINES = [
@@ -191,6 +304,13 @@ CELL_LINES = [
         2.0,
         lambda built: (built.planner.bandwidth_hz, built.cell.bandwidth_hz),
         (2.0, 2.0),
+    ),
+    over(
+        PAPER,
+        "blocks_per_device",
+        2,
+        lambda built: (built.planner.bandwidth_hz, built.cell.bandwidth_hz, built.planner.num_blocks),
+        (2.0, 2.0, 3),
     ),
     over(PAPER, "noise_psd_w_per_hz", 2.0, noise_psd, (2.0, 2.0)),
     over(PAPER, "noise_psd_dbm_per_hz", 33.0, noise_psd, pytest.approx((10**0.3, 10**0.3))),
@@ -261,6 +381,24 @@ CELL_LINES = [
     over(PAPER, "channel[log-distance].shadowing_std_db", 6.0, lambda built: len(set(built.gain)), 8),
     *of_places("3gpp"),
     *of_places("log-distance"),
+    *of_places("sionna", sionna_distances_m),
+    *of_fading("3gpp"),
+    *of_fading("log-distance"),
+    of_delay_line("ergodic", False, lambda built: built.cell.channel.ergodic_k_factor is None, True),
+    of_delay_line("round_interval_s", 1e-6, is_almost_still, True, ergodic=False),
+    # Who stands still meets the same echoes in every round.
+    of_delay_line("speed_km_per_h", 0.0, is_redrawn, False, ergodic=False, round_interval_s=10.0),
+    without_echoes("ergodic", False),
+    without_echoes("round_interval_s", 1e-6),
+    without_echoes("speed_km_per_h", 0.0),
+    over(PAPER, "channel[sionna].kind", "sionna", kind_of("channel"), "SionnaChannel"),
+    of_sionna("scenario", "uma"),
+    of_sionna("carrier_frequency_hz", 28e9),
+    of_sionna("base_station_height_m", 30.0),
+    of_sionna("device_height_m", 9.0),
+    of_sionna("num_rounds", 5),
+    of_sionna("round_interval_s", 2.0),
+    of_sionna("speed_km_per_h", 36.0, told="speed_m_per_s", expected=pytest.approx(10.0)),
     over(PAPER, "channel[file].path", "more_gains.npy", lambda built: float(built.gain[0, 0]), 0.5),
     over(
         PAPER,
@@ -282,14 +420,16 @@ CELL_LINES = [
     *of_fleet("max_power_w", 3.0),
     *of_fleet("max_power_dbm", 27.0, 10**-0.3),
     *of_fleet("max_frequency_hz", 3.0),
+    *of_fleet("min_frequency_hz", 3.0, max_frequency_hz=5.0),
     *of_fleet("capacitance", 3.0),
     *of_fleet("cycles_per_sample", 3.0),
+    *of_fleet("cycles_per_operation", 3.0),
     over(PAPER, "fleet.path", "fleet.csv", lambda built: built.cell.fleet.max_power_w.tolist(), [0.125] * 8),
     # Interference
     over(PAPER, "interference[none].kind", "none", interference_w, [0.0] * 3),
     *(
         over(STREET, f"interference[{kind}].kind", kind, kind_of("interference"), kind)
-        for kind in ("drawn", "evenly-spaced", "listed")
+        for kind in ("drawn", "evenly-spaced", "hexagonal", "listed")
     ),
     over(PAPER, "interference[noise-rise].kind", "noise-rise", kind_of("interference"), "noise-rise"),
     of_interference("drawn", "power_w", 0.25, [0.25] * 3),
@@ -301,6 +441,16 @@ CELL_LINES = [
     of_interference("noise-rise", "rise_db[range].low", 5.0, rise(5.0), rise_db={"low": 1.0, "high": 5.0}),
     of_interference("noise-rise", "rise_db[range].high", 5.0, rise(5.0), rise_db={"low": 5.0, "high": 9.0}),
     of_interference("listed", "power_w", [0.4, 0.5, 0.6], [0.4, 0.5, 0.6]),
+    of_neighbours("site_distance_m", 300.0),
+    of_neighbours("p0_dbm", -80.0),
+    of_neighbours("alpha", 0.5),
+    of_neighbours("max_power_dbm", 0.0),
+    of_neighbours("load", 0.0),
+    of_neighbours("reference_loss_db", 50.0),
+    of_neighbours("reference_distance_m", 10.0),
+    of_neighbours("exponent", 2.0),
+    of_neighbours("shadowing_std_db", 6.0),
+    of_neighbours("min_distance_m", 250.0),
     # Losses: three devices upload, and all are lost
     over(PAPER, "losses.outage_snr_db", 100.0, lost("outage"), 3),
     over(PAPER, "losses.packet_error_waterfall", 1e9, lost("packet_error"), 3),
@@ -312,4 +462,55 @@ CELL_LINES = [
         lambda built: (lost("late")(built), built.planner.deadline_s),
         (3, 1e-6),
     ),
+    over(
+        PAPER,
+        "losses.outage_margin_db",
+        3.0,
+        lambda built: built.cell.upload_risks.outage_margin,
+        pytest.approx(10**0.3),
+    ),
+    # Modem, amplifier, broadcast
+    over(PAPER, "rate.efficiency", 0.5, lambda built: built.cell.rate_model.efficiency, 0.5),
+    over(
+        PAPER,
+        "rate.max_spectral_efficiency",
+        4.0,
+        lambda built: built.cell.rate_model.max_spectral_efficiency,
+        4.0,
+    ),
+    over(
+        PAPER,
+        "rate.min_sinr_db",
+        3.0,
+        lambda built: (built.cell.rate_model.min_snr, built.cell.upload_risks.outage_snr),
+        pytest.approx((10**0.3, 10**0.3)),
+    ),
+    over(
+        PAPER,
+        "radio.amplifier_efficiency",
+        0.25,
+        lambda built: built.cell.radio_power.drain_w(np.ones(1)).tolist(),
+        [4.0],
+    ),
+    over(
+        PAPER,
+        "radio.circuit_power_w",
+        0.5,
+        lambda built: built.cell.radio_power.drain_w(np.ones(1)).tolist(),
+        [1.5],
+    ),
+    over(
+        PAPER,
+        "downlink.broadcast",
+        True,
+        lambda built: built.record.columns["downlink_energy_j"] > 0.0,
+        True,
+        downlink={"power_w": 2.0, "receive_power_w": 0.5},
+    ),
+    of_downlink("power_w", 3.0, "power_w", 3.0),
+    of_downlink("power_dbm", 33.0, "power_w", pytest.approx(10**0.3)),
+    # Three blocks of B N0 = 1
+    of_downlink("noise_figure_db", 7.0, "noise_w", pytest.approx(3 * 10**0.7)),
+    of_downlink("noise_rise_db", 5.0, "noise_w", pytest.approx(3 * 10**0.5)),
+    of_downlink("receive_power_w", 0.5, "receive_power_w", 0.5),
 ]

@@ -38,6 +38,13 @@ def test_a_cell_with_a_preset_alone_is_ural_over_that_cell() -> None:
     assert settings.scheme == "ural"
 
 
+def test_contributions_are_normalised_where_costs_have_units() -> None:
+    street = "cell.preset=umi-3.5ghz"
+    cases = [([], "raw"), ([street], "normalised"), ([street, "cell.contribution_scale=raw"], "raw")]
+    for overrides, expected in cases:
+        assert load_experiment("digits/ural", overrides).cell.contribution_scale == expected  # type: ignore[union-attr]
+
+
 def test_a_cell_without_preset_and_channel_is_refused() -> None:
     with pytest.raises(ConfigError, match="cell needs a preset or a channel of its own, got neither"):
         experiment({"num_blocks": 3})

@@ -14,6 +14,7 @@ from fedwave.experiments import experiment_from
 from fedwave.experiments.build import build_simulation
 from fedwave.server import Reports, problem_of_cell, round_problem
 from fedwave.server.round_problem import round_workload_cycles
+from fedwave.simulation.cell_world import CellWorld
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.load import load_cell
@@ -138,6 +139,73 @@ def test_by_default_round_0_ten_samples_one_step_and_all_that_is_one() -> None:
     assert (problem.model_bits, problem.energy_weight, problem.delay_weight) == (1.0, 1.0, 1.0)
     assert problem.max_delay_s is None
     assert problem.max_energy_j is None
+
+
+STREET = {
+    "preset": "umi-3.5ghz",
+    "num_blocks": 3,
+    "model_bits": 1e6,
+    "losses": {
+        "deadline_s": 30.0,
+        "outage_snr_db": 3.0,
+        "outage_margin_db": 2.0,
+        "packet_error_waterfall": 0.02,
+    },
+}
+
+
+def test_the_problem_of_a_street_cell_knows_its_modem_its_drain_its_losses_and_its_broadcast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met: list[AllocationProblem] = []
+
+    def noting(problem: AllocationProblem, *, may_upload: Any = None) -> Allocation:
+        met.append(problem)
+        return allocate(problem, "ives", selected=np.flatnonzero(may_upload))
+
+    monkeypatch.setitem(METHODS, "noting", Method(noting, serves_given_devices=False))
+    weights = {"energy_weight": 0.5, "delay_weight": 0.25}
+    settings = {**SETTINGS, "cell": {**STREET, **weights, "contribution_scale": "raw", "method": "noting"}}
+    sim = build_simulation(experiment_from(settings))
+    planner, world, train = sim.federation.planner, sim.federation.world, sim.train
+    assert isinstance(world, CellWorld)
+    worth = np.random.default_rng(1).uniform(50, 100, len(train))
+    reports = Reports(
+        device_index=np.arange(len(train)),
+        contribution=worth,
+        loss=worth,
+        num_samples=train.num_samples,
+        gradient_norms=np.ones((len(train), 3)),
+    )
+    planner.plan(2, reports, world.channel(2), planner.initial_state())
+    sizes = {"round_index": 2, "num_samples": train.num_samples, "num_local_steps": 3, "model_bits": 1e6}
+    problem = problem_of_cell(world.cell, worth, **sizes, **weights)
+    assert_same_problem(problem, met[0])
+
+    assert (problem.rate.efficiency, problem.rate.max_spectral_efficiency) == (0.65, 6.3)
+    assert problem.radio.drain_w(np.array([0.3])) == pytest.approx(0.3 / 0.3 + 0.37)
+    assert problem.min_snr == pytest.approx(10**0.5)  # 3 dB and a margin of 2 dB
+    assert problem.min_snr > 10**0.5
+    assert problem.packet_error_waterfall == 0.02
+    assert problem.max_round_delay_s == pytest.approx(30.0)
+    assert problem.max_round_delay_s is not None
+    assert problem.max_round_delay_s < 30.0
+    downlink = world.cell.downlink
+    assert downlink is not None
+    broadcast_s = downlink.broadcast_time_s(
+        world.channel(2).channel_gain, listeners=np.arange(len(train)), model_bits=1e6
+    )
+    assert problem.fixed_delay_s == broadcast_s > 0.0
+    own = problem_of_cell(world.cell, worth, **sizes, **weights, min_snr=0.0, max_round_delay_s=None)
+    assert (own.min_snr, own.max_round_delay_s) == (0.0, None)  # what is given wins
+    assert own.rate == problem.rate
+
+
+def test_without_a_deadline_the_broadcast_is_no_part_of_the_problem() -> None:
+    cell = load_cell("umi-3.5ghz", num_devices=4)
+    assert cell.downlink is not None
+    problem = problem_of_cell(cell, [1.0, 2.0, 3.0, 4.0], model_bits=1e6)
+    assert (problem.max_round_delay_s, problem.fixed_delay_s) == (None, 0.0)
 
 
 @pytest.mark.parametrize("wrong", [[1.0] * 3, 1.0, [[1.0] * 4]])

@@ -270,18 +270,25 @@ def test_nobody_waits_longer_than_the_deadline_nor_less_than_not_at_all(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("losses", "received", "fate", "delay_s"),
+    ("losses", "received", "fate", "delay_s", "sent_s"),
     [
-        ({"deadline_s": 8.75}, [1], UploadFate.LATE, 8.75),  # device 0 needs 8 + 1 s, device 1 8 + 0.5 s
-        ({"deadline_s": 3.0}, [], UploadFate.LATE, 3.0),
-        ({"outage_snr_db": 3.0}, [1], UploadFate.OUTAGE, 9.0),  # SNR 1 is 0 dB, SNR 3 is 4.8 dB
-        ({"outage_snr_db": 5.0}, [], UploadFate.OUTAGE, 9.0),
-        ({"packet_error_waterfall": 1e6}, [], UploadFate.PACKET_ERROR, 9.0),
-        ({"packet_error_waterfall": 1e-12}, [0, 1], UploadFate.PACKET_ERROR, 9.0),
+        # Device 0 needs 8 + 1 s, device 1 8 + 0.5 s; at the round's end whoever is late stops sending.
+        ({"deadline_s": 8.75}, [1], UploadFate.LATE, 8.75, [0.75, 0.5]),
+        ({"deadline_s": 8.25}, [], UploadFate.LATE, 8.25, [0.25, 0.25]),
+        ({"deadline_s": 3.0}, [], UploadFate.LATE, 3.0, [0.0, 0.0]),  # uploads would start at 8 s
+        ({"outage_snr_db": 3.0}, [1], UploadFate.OUTAGE, 9.0, UPLOAD_TIME_S),  # SNR 1 is 0 dB, 3 is 4.8 dB
+        ({"outage_snr_db": 5.0}, [], UploadFate.OUTAGE, 9.0, UPLOAD_TIME_S),
+        ({"packet_error_waterfall": 1e6}, [], UploadFate.PACKET_ERROR, 9.0, UPLOAD_TIME_S),
+        ({"packet_error_waterfall": 1e-12}, [0, 1], UploadFate.PACKET_ERROR, 9.0, UPLOAD_TIME_S),
     ],
 )
-def test_a_lost_upload_costs_its_energy_and_time(
-    tmp_path: Path, losses: dict[str, float], received: list[int], fate: UploadFate, delay_s: float
+def test_a_lost_upload_costs_its_energy_and_time_until_the_rounds_end(
+    tmp_path: Path,
+    losses: dict[str, float],
+    received: list[int],
+    fate: UploadFate,
+    delay_s: float,
+    sent_s: list[float],
 ) -> None:
     played = greedy_cell(tmp_path, losses=losses).play([5.0, 4.0])
     assert played.selected == [0, 1]
@@ -289,8 +296,9 @@ def test_a_lost_upload_costs_its_energy_and_time(
     assert played.outcome.fate.tolist() == [
         UploadFate.ARRIVED if device in received else fate for device in (0, 1)
     ]
-    assert_allclose(played.costs.upload_energy_j, UPLOAD_ENERGY_J, rtol=1e-8)
-    assert_allclose(played.costs.upload_time_s, UPLOAD_TIME_S, rtol=1e-8)
+    power_w = [1 / 3, 3.0]  # SNR 1 at a gain of 3, SNR 3 at a gain of 1
+    assert_allclose(played.costs.upload_energy_j, np.multiply(power_w, sent_s), rtol=1e-8)
+    assert_allclose(played.costs.upload_time_s, sent_s, rtol=1e-8)
     assert played.costs.delay_s == pytest.approx(delay_s)
 
 
@@ -394,7 +402,7 @@ def test_a_method_that_plans_meets_the_deadline_with_every_upload(method: str, r
 
 
 @pytest.mark.parametrize("method", sorted(n for n, method in METHODS.items() if method.serves_given_devices))
-def test_a_baseline_loses_what_is_late_and_pays_for_it(method: str) -> None:
+def test_a_baseline_loses_what_is_late_and_pays_until_the_rounds_end(method: str) -> None:
     plan, _, free = paper_round(method, None)
     finish_s = free.compute_time_s.max() + free.upload_time_s[plan.selected]
     deadline_s = float(np.median(finish_s))
@@ -403,7 +411,14 @@ def test_a_baseline_loses_what_is_late_and_pays_for_it(method: str) -> None:
     assert np.array_equal(cut.received, plan.selected[finish_s <= deadline_s])
     assert 0 < len(cut.received) < len(cut_plan.selected)
     assert costs.delay_s == deadline_s
-    assert np.array_equal(costs.upload_energy_j, free.upload_energy_j)
+    left_s = deadline_s - free.compute_time_s.max()
+    on_air_s = np.minimum(free.upload_time_s, left_s)
+    assert_allclose(costs.upload_time_s, on_air_s, rtol=1e-12)
+    assert plan.allocation is not None
+    assert_allclose(costs.upload_energy_j, plan.allocation.transmit_power_w * on_air_s, rtol=1e-12)
+    in_time = cut.received  # who arrives pays what it paid without a deadline
+    assert np.array_equal(costs.upload_energy_j[in_time], free.upload_energy_j[in_time])
+    assert costs.upload_energy_j.sum() < free.upload_energy_j.sum()
 
 
 def test_a_deadline_that_does_not_bind_costs_nothing() -> None:
@@ -433,8 +448,11 @@ def test_a_played_round_is_a_function_of_plan_seed_and_round_alone(tmp_path: Pat
     cell.play(CONTRIBUTION, 0)
     again = cell.play(CONTRIBUTION, 3)
     assert first.outcome.fate.tolist() == again.outcome.fate.tolist()
-    for name in vars(first.costs):
-        assert np.array_equal(getattr(first.costs, name), getattr(again.costs, name)), name
+    assert first.costs.links is not None
+    assert again.costs.links is not None
+    for one, other in ((first.costs, again.costs), (first.costs.links, again.costs.links)):
+        for name in vars(one).keys() - {"links"}:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
 def test_a_plan_without_blocks_or_a_round_without_a_channel_cannot_be_played(tmp_path: Path) -> None:

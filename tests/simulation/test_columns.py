@@ -21,7 +21,7 @@ from fedwave.simulation.columns import (
     kind_of,
     record_round,
 )
-from fedwave.simulation.ledger import Ledger, RoundCosts
+from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
 from fedwave.simulation.records import HeldOutResult
 from fedwave.simulation.round import RoundEvents
 from fedwave.simulation.world import Outcome
@@ -56,7 +56,18 @@ PLAN = Plan(
     scaled_contribution=np.array([8.0, 0.0, -4.0, 2.0, 6.0, 1.0]),
     reason="why",
 )
+LINKS = UploadLinks(
+    num_samples=np.array([10, 11, 12, 13, 14, 15]),
+    channel_gain=np.array([0.5, NAN, 0.25, 0.125, 2.0, 4.0]),
+    interference_w=np.array([0.0, NAN, 1.0, 2.0, 3.0, 4.0]),
+    sinr=np.array([5.0, NAN, 6.0, 7.0, 8.0, 9.0]),
+    rate_bps=np.array([50.0, NAN, 60.0, 70.0, 80.0, 90.0]),
+)
 COSTS = RoundCosts(
+    downlink_energy_j=np.array([0.25, 0.0, 0.5, 0.75, 1.0, 1.25]),
+    downlink_time_s=np.array([0.125, 0.0, 0.125, 0.125, 0.125, 0.0625]),
+    broadcast_energy_j=1000.0,  # the base station's: in no sum
+    links=LINKS,
     compute_energy_j=np.array([1.0, 0.0, 2.0, 3.0, 4.0, 5.0]),
     compute_time_s=np.array([0.5, 0.0, 0.25, 0.125, 1.0, 2.0]),
     report_energy_j=np.array([0.5, 0.0, 0.5, 0.5, 0.0, 0.25]),
@@ -121,11 +132,14 @@ ROUND_ROW = {
     "num_packet_error": 0,
     "num_late": 2,
     "note": "why",
+    "downlink_energy_j": 3.75,
+    "downlink_time_s": 0.125,
+    "broadcast_energy_j": 1000.0,
     "compute_energy_j": 15.0,
     "report_energy_j": 1.75,
     "upload_energy_j": 100.0,
     "idle_energy_j": 7.5,
-    "energy_j": 124.25,
+    "energy_j": 128.0,
     "delay_s": 11.0,
     "cumulative_energy_j": 21.0,
     "cumulative_delay_s": 100.0,
@@ -140,8 +154,15 @@ DEVICE_ROWS = {
     "scaled_contribution": [8.0, 0.0, -4.0, 2.0, 6.0, 1.0],
     "is_received": [1, 0, 0, 0, 0, 0],
     "block": [2, -1, 0, 4, 1, 3],
+    "num_samples": [10, 11, 12, 13, 14, 15],
+    "channel_gain": [0.5, NAN, 0.25, 0.125, 2.0, 4.0],
+    "interference_w": [0.0, NAN, 1.0, 2.0, 3.0, 4.0],
+    "sinr": [5.0, NAN, 6.0, 7.0, 8.0, 9.0],
+    "rate_bps": [50.0, NAN, 60.0, 70.0, 80.0, 90.0],
     "transmit_power_w": [0.1, 0.0, 0.2, 0.3, 0.4, 0.5],
     "cpu_frequency_hz": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+    "downlink_energy_j": [0.25, 0.0, 0.5, 0.75, 1.0, 1.25],
+    "downlink_time_s": [0.125, 0.0, 0.125, 0.125, 0.125, 0.0625],
     "compute_energy_j": [1.0, 0.0, 2.0, 3.0, 4.0, 5.0],
     "compute_time_s": [0.5, 0.0, 0.25, 0.125, 1.0, 2.0],
     "report_energy_j": [0.5, 0.0, 0.5, 0.5, 0.0, 0.25],
@@ -173,9 +194,9 @@ def test_a_round_over_a_cell_is_recorded_value_by_value() -> None:
 
 def test_sums_over_devices_are_those_of_the_round() -> None:
     record = record_round(facts())
-    for name in ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j"):
+    parts = [f"{phase}_energy_j" for phase in ("downlink", "compute", "report", "upload", "idle")]
+    for name in parts:
         assert record.columns[name] == sum(record.device_columns[name].tolist())
-    parts = ("compute_energy_j", "report_energy_j", "upload_energy_j", "idle_energy_j")
     assert record.columns["energy_j"] == sum(record.columns[name] for name in parts)
     assert record.columns["cumulative_energy_j"] == sum(record.device_columns["cumulative_energy_j"].tolist())
 

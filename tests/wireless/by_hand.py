@@ -12,9 +12,10 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 CHANNEL, FLEET, INTERFERENCE = 1, 6, 9  # streams of a run
-POSITION, SIGHT, SHADOWING, ROOFS = 4, 5, 6, 7  # sub-streams of FLEET, after its four columns
+POSITION, SIGHT, SHADOWING, ROOFS, ECHOES = 4, 5, 6, 7, 9  # sub-streams of FLEET, after four columns
 LIGHT = 3.0e8
 COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
 
@@ -44,6 +45,8 @@ def fleet(preset: str, num_devices: int, seed: int) -> dict[str, np.ndarray]:
         rng = stream(seed, FLEET, index)
         if name == "max_power_w" and "max_power_dbm" in table:
             columns[name] = 10 ** ((drawn(table["max_power_dbm"], num_devices, rng) - 30) / 10)
+        elif name == "cycles_per_sample" and name not in table:
+            columns[name] = 28.5e6 * drawn(table["cycles_per_operation"], num_devices, rng)
         else:
             columns[name] = drawn(table[name], num_devices, rng)
     return columns
@@ -180,6 +183,42 @@ def gain(preset: str, round_index: int, num_devices: int, seed: int) -> np.ndarr
     fading = channel["fading"]
     if fading["kind"] == "none":
         return mean
+    if fading["kind"] == "delay-line":
+        power = fleet(preset, num_devices, seed)["max_power_w"]
+        noise = noise_w(preset) + interference_w(preset, round_index, seed)
+        k = k_factors(preset, num_devices, seed)
+        return np.array(
+            [[lasting_gain(p, h, n, kk) for n in noise] for p, h, kk in zip(power, mean, k, strict=True)]
+        )
     if fading.get("per_block", True):
         return mean[:, None] * rng.standard_exponential((num_devices, table["num_blocks"]))
     return mean * rng.standard_exponential(num_devices)
+
+
+def k_factors(preset: str, num_devices: int, seed: int) -> np.ndarray:
+    """Return K of Table 7.5-6, correlated with shadowing and delay spread; 0 without a clear sight."""
+    mean_db, std_db, delay_gain, delay_k, k_gain = {
+        "umi": (9.0, 5.0, -0.4, -0.7, 0.5),
+        "uma": (9.0, 3.5, -0.4, -0.4, 0.0),
+        "rma": (7.0, 4.0, -0.5, 0.0, 0.0),
+    }[numbers(preset)["channel"]["scenario"]]
+    loud = -stream(seed, FLEET, SHADOWING).standard_normal(num_devices)
+    own = stream(seed, FLEET, ECHOES).standard_normal(2 * num_devices)
+    first, second = own[:num_devices], own[num_devices:]
+    # K = a * loud + b * first + c * second with the right correlation to (delay_gain * loud + ... * first).
+    b = (delay_k - delay_gain * k_gain) / math.sqrt(1 - delay_gain**2)
+    c = math.sqrt(1 - k_gain**2 - b**2)
+    k_db = mean_db + std_db * (k_gain * loud + b * first + c * second)
+    return np.where(in_sight(preset, num_devices, seed), 10 ** (k_db / 10), 0.0)
+
+
+def lasting_gain(power: float, gain: float, noise: float, k: float) -> float:
+    """Return the steady gain with the rate that Rician fading around ``gain`` has on average."""
+    snr = power * gain / noise
+    root = np.linspace(0.0, math.sqrt(1.0 if k > 60 else 40.0) * (1.0 if k <= 60 else 2.5), 20_001)[1:]
+    share = root**2  # the fading; its density at g = root^2, times dg = 2 root droot
+    exponent = -((np.sqrt((1 + k) * share) - math.sqrt(k)) ** 2)
+    density = (1 + k) * np.exp(exponent) * special.ive(0, 2 * np.sqrt(k * (1 + k) * share)) * 2 * root
+    weight = density * (root[1] - root[0])
+    mean_log = float(np.sum(weight * np.log1p(snr * share)) / np.sum(weight))
+    return math.expm1(mean_log) / snr * gain

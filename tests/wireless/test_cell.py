@@ -56,7 +56,9 @@ def test_every_presets_channel_is_the_one_worked_out_by_hand(preset, seed):
     for round_index in (0, 3):
         drawn_round = 0 if by_hand.numbers(preset)["redraw"] == "static" else round_index
         draw = cell.draw(round_index)
-        assert_allclose(draw.channel_gain, by_hand.gain(preset, drawn_round, 30, seed), **EXACT)
+        is_averaged = cell.channel.ergodic_k_factor is not None
+        tolerance = {"rtol": 4e-3} if is_averaged else EXACT  # 0.02 dB: Gauss's rule of 24 points
+        assert_allclose(draw.channel_gain, by_hand.gain(preset, drawn_round, 30, seed), **tolerance)
         assert_allclose(draw.interference_w, by_hand.interference_w(preset, drawn_round, seed), **EXACT)
 
 
@@ -264,6 +266,7 @@ class CountsRounds:
 
     has_own_rounds: bool
     large_scale: None = None
+    ergodic_k_factor: None = None
     warnings: tuple[str, ...] = ("mind the gap",)
     asked: list[int] = dataclasses.field(default_factory=list)
 
@@ -318,8 +321,10 @@ def test_blocks_and_losses_do_not_move_the_devices():
 
 
 def test_losses_and_interference_do_not_change_the_fading():
-    before = build().draw(2)
-    after = build(overrides={"losses": {"outage_snr_db": 3.0}, "interference": {"kind": "none"}}).draw(2)
+    snapshot = {"channel": {"fading": {"ergodic": False}}}
+    before = build(overrides=snapshot).draw(2)
+    others = {"losses": {"outage_snr_db": 3.0}, "interference": {"kind": "none"}}
+    after = build(overrides={**snapshot, **others}).draw(2)
     assert_array_equal(before.channel_gain, after.channel_gain)
 
 
@@ -355,7 +360,7 @@ def test_no_two_things_are_drawn_from_one_stream():
             "num_blocks": 400,
             "channel": {"low": 1.0, "high": 2.0},
             "interference": {"kind": "drawn", "power_w": wide},
-            "fleet": dict.fromkeys(by_hand.COLUMNS, wide),
+            "fleet": {**dict.fromkeys(by_hand.COLUMNS, wide), "min_frequency_hz": {"low": 0.1, "high": 0.9}},
         },
         num_devices=400,
     )
@@ -411,7 +416,10 @@ def test_one_device_and_one_block_are_enough(preset):
 
 
 def test_a_cell_hands_its_losses_on_in_linear_units():
-    assert build().upload_risks == UploadRisks()
+    assert build("chen2020").upload_risks == UploadRisks(packet_error_waterfall=1.08)
+    assert build().upload_risks == UploadRisks(outage_snr=10**-0.6)  # the modems' own floor of -6 dB
+    low = build(overrides={"losses": {"outage_snr_db": -10.0, "outage_margin_db": 3.0}}).upload_risks
+    assert low.planned_min_snr == pytest.approx(10**-0.3)  # -6 + 3 dB
     losses = {
         "outage_snr_db": 20.0,
         "packet_error_waterfall": 1.08,
@@ -450,13 +458,14 @@ def test_resolved_settings_read_back_equal(preset, overrides):
 
 
 def test_fading_averages_out_to_the_large_scale_gain():
-    cell = build(overrides={"num_blocks": 4000}, num_devices=20)
+    rayleigh = {"channel": {"fading": {"kind": "rayleigh"}}}
+    cell = build(overrides={"num_blocks": 4000, **rayleigh}, num_devices=20)
     ratio = cell.draw(0).channel_gain.mean(axis=1) / cell.large_scale.gain
     assert np.abs(ratio - 1).max() < 0.07  # one standard error is 1 / sqrt(4000) = 0.016
 
 
 def test_a_hundred_thousand_devices_are_drawn_in_bounded_memory():
-    cell = build(overrides={"num_blocks": 100}, num_devices=100_000)
+    cell = build(overrides={"num_blocks": 20}, num_devices=100_000)
     draw = cell.draw(0)
-    assert draw.channel_gain.shape == (100_000, 100)
-    assert draw.channel_gain.nbytes == 80_000_000
+    assert draw.channel_gain.shape == (100_000, 20)
+    assert draw.channel_gain.nbytes == 16_000_000

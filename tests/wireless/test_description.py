@@ -40,25 +40,41 @@ def test_the_lines_of_a_link_budget_add_up(preset):
     description = describe(preset, {"channel": {"antenna_gain_db": 4.0}})
     shown = lines(description)
     assert description.budget_table.headings == ("best", "median", "worst")
+    radio = description.cell.config.radio
     for column in range(3):
-        total_db = sum(
-            {"+": 1.0, "-": -1.0, " ": 1.0}[label[0]] * values[column]
-            for label, values in shown.items()
+        labels = list(shown)
+        end = labels.index("= received power")
+        total_dbm = sum(
+            {"+": 1.0, "-": -1.0, " ": 1.0}[label[0]] * shown[label][column]
+            for label in labels[:end]
             if label[0] in "+- "
         )
-        assert shown["= SNR"][column] == pytest.approx(total_db, abs=0.4)  # seven lines rounded to 0.1 dB
+        received_dbm = shown["= received power"][column]
+        assert received_dbm == pytest.approx(total_dbm, abs=0.3)  # six lines rounded to 0.1 dB
+        others = shown["  interference"][column]
+        noise_mw = 10 ** ((shown["  thermal noise"][column] + shown["+ noise figure"][column]) / 10)
+        noise_mw += 0.0 if others == "none" else 10 ** (others / 10)
+        noise_dbm = shown["= noise, interference"][column]
+        assert noise_dbm == pytest.approx(10 * math.log10(noise_mw), abs=0.15)
+        assert shown["SINR"][column] == pytest.approx(received_dbm - noise_dbm, abs=0.15)
+        power_w = 10 ** ((shown["  transmit power"][column] - 30) / 10)
+        drain_w = power_w / radio.amplifier_efficiency + radio.circuit_power_w
+        assert shown["+ antennas"][column] == 4.0
+        if preset in ("umi-3.5ghz", "uma-2ghz", "rma-700mhz"):
+            assert shown["margin over -6 dB"][column] == pytest.approx(shown["SINR"][column] + 6.0, abs=0.11)
+        if shown["rate"][column] == 0.0:  # below the floor
+            assert shown["upload time"][column] == "never"
+            continue
         bits = description.budget.model_bits
         assert shown["upload time"][column] == pytest.approx(bits / shown["rate"][column], rel=0.02)
-        power_w = 10 ** ((shown["  transmit power"][column] - 30) / 10)
-        energy_j = power_w * shown["upload time"][column]
+        energy_j = drain_w * shown["upload time"][column]
         assert shown["upload energy"][column] == pytest.approx(energy_j, rel=0.03)
-        assert shown["+ antennas"][column] == 4.0
 
 
 def test_a_line_is_shown_where_it_says_something():
     street = set(lines(describe("umi-3.5ghz")))
-    assert {"distance", "line of sight", "- path loss", "- shadowing", "+ fading"} <= street
-    assert not {"+ antennas", "+ channel gain"} & street
+    assert {"distance", "line of sight", "- path loss", "- shadowing", "+ fading", "+ antennas"} <= street
+    assert "+ channel gain" not in street
     plain = {"channel": {"fading": {"kind": "none"}, "shadowing": False}}
     assert not {"- shadowing", "+ fading"} & set(lines(describe("umi-3.5ghz", plain)))
     chen = set(lines(describe("chen2020")))
@@ -92,6 +108,7 @@ def test_the_facts_name_blocks_noise_and_redrawing():
     assert (
         facts
         == "20 devices, 20 blocks of 360 kHz, noise -113.4 dBm in each\nchannel drawn anew each round, seed 1"
+        "\nuploads outlast the fading: coherence time of 43.5 ms"
     )
 
 
@@ -122,6 +139,19 @@ def test_the_first_round_is_described():
     first = link_budget(cell, cell.draw(0), model_bits=description.budget.model_bits)
     assert description.budget.rows == first.rows
     assert description.budget_table.title == "Link budget at full power, upload of 3.62 Mbit"
+
+
+def test_groups_of_blocks_are_stated():
+    facts = describe("umi-3.5ghz", {"blocks_per_device": 4, "num_blocks": 5}).facts
+    assert "5 groups of 4 blocks of 360 kHz (1.44 MHz), noise -107.4 dBm in each" in facts
+    assert describe("umi-3.5ghz", {"blocks_per_device": 4}).as_json()["blocks_per_device"] == 4
+
+
+def test_short_distances_keep_a_decimal():
+    shown = describe("chen2020", {"channel": {"placement": {"max_distance_m": 12}}}).budget_table.rows
+    texts = next(row[1:] for row in shown if row[0] == "distance")
+    assert all(("." in text) == (float(text.split()[0]) < 10) for text in texts)
+    assert any("." in text for text in texts)
 
 
 def test_an_upload_has_the_size_of_the_papers_cnn_unless_told():
@@ -155,7 +185,7 @@ def test_plain_data_carries_the_same_numbers():
     assert (data["bandwidth_hz"], data["noise_psd_w_per_hz"]) == (180.0, cell.noise_psd_w_per_hz)
     assert data["normalised"] is False
     assert data["model_bits"] == description.budget.model_bits
-    assert [row["snr_db"] for row in data["link_budget"]] == [row.snr_db for row in description.budget.rows]
+    assert [row["sinr_db"] for row in data["link_budget"]] == [row.sinr_db for row in description.budget.rows]
     assert data["fleet"] == description.fleet_summary
     assert data["warnings"] == list(cell.warnings) != []
     assert type(cell.config).model_validate(data["config"]) == cell.config
@@ -166,7 +196,7 @@ def test_a_device_that_is_never_heard_becomes_null(tmp_path):
     channel = {"kind": "file", "path": str(tmp_path / "gains.npy")}
     description = describe("umi-3.5ghz", {"channel": channel})
     worst = description.as_json()["link_budget"][-1]
-    assert worst["snr_db"] is worst["upload_delay_s"] is worst["upload_energy_j"] is None
+    assert worst["sinr_db"] is worst["upload_delay_s"] is worst["upload_energy_j"] is None
     assert worst["rate_bps"] == 0.0
     last = {label: texts[-1] for label, *texts in description.budget_table.rows}
     assert last["upload time"] == "never"

@@ -13,6 +13,7 @@ from fedwave.errors import ConfigError
 from fedwave.wireless.channels.faded import FadingConfig
 from fedwave.wireless.channels.gains_file import FileConfig
 from fedwave.wireless.channels.log_distance import LogDistanceConfig
+from fedwave.wireless.channels.sionna import SionnaConfig
 from fedwave.wireless.channels.three_gpp import ThreeGppConfig
 from fedwave.wireless.channels.uniform import UniformConfig
 from fedwave.wireless.config import CellConfig, LossConfig
@@ -26,7 +27,9 @@ from fedwave.wireless.interference import (
     NoiseRise,
 )
 from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.neighbour_cells import HexagonalInterference
 from fedwave.wireless.placement import DiscPlacement, DistancePlacement, FilePlacement
+from fedwave.wireless.radio_settings import DownlinkConfig, RadioConfig, RateConfig
 
 NOT_NUMBERS = [True, False, "1", "1e3", "x", "", [1.0], math.nan, math.inf, -math.inf]
 
@@ -156,7 +159,9 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "max_power_w": ("distribution", [1, 0.2, RANGE]),
             "max_power_dbm": ("distribution", [23, 0.2, -10, RANGE]),
             "max_frequency_hz": ("distribution", [1_000_000_000, 2e9, RANGE]),
+            "min_frequency_hz": ("distribution", [0, 3e8, RANGE]),
             "capacitance": ("distribution", [0, 2e-28, RANGE]),
+            "cycles_per_operation": ("distribution", [1, 0.25, RANGE]),
             "cycles_per_sample": ("distribution", [250_880, 0.25, RANGE]),
             "path": ("file", ["fleet.csv"]),
         },
@@ -165,9 +170,68 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
         {},
         {
             "outage_snr_db": ("number", [0, -6.5]),
+            "outage_margin_db": ("number", [0, 6.5]),
             "packet_error_waterfall": ("number", [1, 1.08]),
             "dropout_probability": ("number", [0, 1, 0.5]),
             "deadline_s": ("number", [3, 0.5]),
+        },
+    ),
+    SionnaConfig: (
+        {
+            "scenario": "umi",
+            "carrier_frequency_hz": 3.5e9,
+            "placement": {"kind": "disc", "radius_m": 100.0},
+            "num_rounds": 3,
+        },
+        {
+            "kind": ("word", ["sionna"]),
+            "scenario": ("word", ["umi", "uma", "rma"]),
+            "carrier_frequency_hz": ("number", [2_000_000_000, 3.5e9]),
+            "base_station_height_m": ("number", [10, 25.5]),
+            "device_height_m": ("number", [2, 1.5]),
+            "placement": ("section", [{"kind": "disc", "radius_m": 50}]),
+            "num_rounds": ("count", [1, 20]),
+            "round_interval_s": ("number", [10, 0.5]),
+            "speed_km_per_h": ("number", [0, 3.5]),
+        },
+    ),
+    RateConfig: (
+        {},
+        {
+            "efficiency": ("number", [1, 0.65]),
+            "max_spectral_efficiency": ("number", [6, 6.3]),
+            "min_sinr_db": ("number", [-6, -6.5]),
+        },
+    ),
+    RadioConfig: (
+        {},
+        {"amplifier_efficiency": ("number", [1, 0.3]), "circuit_power_w": ("number", [0, 0.37])},
+    ),
+    DownlinkConfig: (
+        {},
+        {
+            "broadcast": ("flag", [False]),
+            "power_w": ("number", [9, 9.1]),
+            "power_dbm": ("number", [40, 39.6]),
+            "noise_figure_db": ("number", [9, 8.5]),
+            "noise_rise_db": ("number", [3, 1.5]),
+            "receive_power_w": ("number", [0, 0.44]),
+        },
+    ),
+    HexagonalInterference: (
+        {"site_distance_m": 500.0, "p0_dbm": -90.0, "reference_loss_db": 34.0, "exponent": 3.53},
+        {
+            "kind": ("word", ["hexagonal"]),
+            "site_distance_m": ("number", [500, 433.5]),
+            "p0_dbm": ("number", [-90, -80.5]),
+            "alpha": ("number", [0, 1, 0.8]),
+            "max_power_dbm": ("number", [23, 26.5]),
+            "load": ("number", [0, 1, 0.5]),
+            "reference_loss_db": ("number", [34, 34.5]),
+            "reference_distance_m": ("number", [1, 1000.0]),
+            "exponent": ("number", [4, 3.53]),
+            "shadowing_std_db": ("number", [0, 7.82]),
+            "min_distance_m": ("number", [10, 35.5]),
         },
     ),
     CellConfig: (
@@ -182,6 +246,10 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "description": ("text", ["", "a cell"]),
             "normalised": ("flag", [True, False]),
             "num_blocks": ("count", [1, 20]),
+            "blocks_per_device": ("count", [1, 4]),
+            "rate": ("section", [{"efficiency": 0.65}]),
+            "radio": ("section", [{"circuit_power_w": 0.1}]),
+            "downlink": ("section", [{"broadcast": True, "power_dbm": 40}]),
             "bandwidth_hz": ("number", [1, 180e3]),
             "noise_psd_w_per_hz": ("number", [1, 4e-21]),
             "noise_psd_dbm_per_hz": ("number", [-174, -173.5]),
@@ -229,7 +297,8 @@ def sections_of(annotation: Any) -> set[type[BaseModel]]:
 def test_no_section_and_no_setting_is_left_out():
     assert set(SECTIONS) == sections_of(CellConfig)
     for section, (_, settings) in SECTIONS.items():
-        assert list(settings) == list(section.model_fields)
+        example_choice = SECTIONS[section][0].get(section.choice or "")
+        assert set(settings) == set(section.model_fields) - section.foreign_options(example_choice)
 
 
 @pytest.mark.parametrize(("section", "name", "sort", "right"), FIELDS)
@@ -300,6 +369,18 @@ def test_settings_cannot_change_and_unknown_ones_are_refused(section):
         (EvenInterference, "high_w", [-0.1]),
         (FleetConfig, "max_power_dbm", [-1000.1, 1000.1, {"low": -1000.1, "high": 0}]),
         (LossConfig, "outage_snr_db", [-1000.1, 1000.1]),
+        (LossConfig, "outage_margin_db", [-0.1, 1000.1]),
+        (RateConfig, "efficiency", [0.0, 1.1]),
+        (RateConfig, "max_spectral_efficiency", [0.0, -1.0]),
+        (RadioConfig, "amplifier_efficiency", [0.0, 1.1]),
+        (RadioConfig, "circuit_power_w", [-0.1]),
+        (DownlinkConfig, "broadcast", [True]),  # without a power
+        (DownlinkConfig, "power_w", [0.0, -1.0]),
+        (DownlinkConfig, "noise_rise_db", [-0.1]),
+        (DownlinkConfig, "receive_power_w", [-0.1]),
+        (HexagonalInterference, "alpha", [-0.1, 1.1]),
+        (HexagonalInterference, "load", [-0.1, 1.1]),
+        (HexagonalInterference, "site_distance_m", [0.0]),
         (LossConfig, "packet_error_waterfall", [0.0, -1.0]),
         (LossConfig, "dropout_probability", [-0.1, 1.1]),
         (LossConfig, "deadline_s", [0.0, -1.0]),
@@ -324,6 +405,7 @@ def test_the_limits_themselves_are_inside():
 # Options of a kind -----------------------------------------------------------------------------------------
 
 RMA = {"building_height_m": 5.0, "street_width_m": 20.0}
+DELAY_LINE = {"ergodic": True, "speed_km_per_h": 3.0, "round_interval_s": None}
 BELONGS = [
     (ThreeGppConfig, "scenario", "umi", {}),
     (ThreeGppConfig, "scenario", "uma", {}),
@@ -331,8 +413,9 @@ BELONGS = [
     (FadingConfig, "kind", "none", {}),
     (FadingConfig, "kind", "rayleigh", {"per_block": True}),
     (FadingConfig, "kind", "rician", {"per_block": True, "rician_k_db": 9.0}),
+    (FadingConfig, "kind", "delay-line", DELAY_LINE),
 ]
-OPTIONS = {ThreeGppConfig: RMA, FadingConfig: {"per_block": True, "rician_k_db": 9.0}}
+OPTIONS = {ThreeGppConfig: RMA, FadingConfig: {"per_block": True, "rician_k_db": 9.0, **DELAY_LINE}}
 
 
 @pytest.mark.parametrize(("section", "choice", "value", "own"), BELONGS)
@@ -350,6 +433,9 @@ def test_an_option_is_taken_where_it_belongs_and_refused_elsewhere(section, choi
     given: dict[str, Any] = {
         "per_block": False,
         "rician_k_db": 3.0,
+        "ergodic": False,
+        "speed_km_per_h": 30.0,
+        "round_interval_s": 10.0,
         "building_height_m": 12.0,
         "street_width_m": 9.0,
     }
@@ -424,6 +510,10 @@ def test_what_a_preset_says_about_its_scenario_goes_with_it():
                 "redraw": "static",
                 "interference": NoInterference(),
                 "losses": LossConfig(),
+                "rate": RateConfig(),
+                "radio": RadioConfig(),
+                "downlink": DownlinkConfig(),
+                "blocks_per_device": 1,
             },
         ),
     ],
@@ -441,4 +531,7 @@ def test_sections_without_a_choice_have_no_foreign_options():
 
 def test_two_spellings_of_one_quantity_are_named():
     assert CellConfig.alternatives == (("noise_psd_w_per_hz", "noise_psd_dbm_per_hz"),)
-    assert FleetConfig.alternatives == (("max_power_w", "max_power_dbm"),)
+    assert FleetConfig.alternatives == (
+        ("max_power_w", "max_power_dbm"),
+        ("cycles_per_sample", "cycles_per_operation"),
+    )

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation, misfits
-from fedwave.allocation.tolerance import exceeds
+from fedwave.allocation.solution import Allocation, account, misfits
+from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.units import BoolArray, FloatArray
-from fedwave.wireless.link import compute_delay_s, upload_delay_s, upload_energy_j
+from fedwave.wireless.link import compute_delay_s, upload_delay_s
 
 
 def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ...]:
@@ -31,6 +31,7 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
                 allocation.cpu_frequency_hz, problem.max_frequency_hz, "computes", "Hz", "max_frequency_hz"
             ),
             *_broken_computing(problem, allocation),
+            *_late_rounds(problem, allocation),
         )
 
 
@@ -65,9 +66,12 @@ def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Itera
     if deadline is not None:
         for k in np.flatnonzero(exceeds(delay, deadline)):
             yield f"device {device[k]} uploads for {delay[k]:g} s, above {deadline:g} (max_delay_s)"
-    energy, most = upload_energy_j(power, delay), problem.energy_limit_of(device)
+    energy, most = problem.upload_energy_j(power, delay), problem.energy_limit_of(device)
     for k in np.flatnonzero(exceeds(energy, most)):
         yield f"device {device[k]} uploads with {energy[k]:g} J, above {most[k]:g} (max_energy_j)"
+    snr = problem.snr_of(device, allocation.block_of_device[device], power)
+    for k in np.flatnonzero(snr < problem.min_snr * (1.0 - LIMIT_TOLERANCE)):
+        yield f"device {device[k]} sends at an SNR of {snr[k]:g}, below {problem.min_snr:g} (min_snr)"
 
 
 def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
@@ -76,6 +80,10 @@ def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Ite
     is_busy = (workload > 0) & _is_number(frequency)
     for i in np.flatnonzero(is_busy & (frequency == 0)):
         yield f"device {i} has {workload[i]:g} cycles of work at 0 Hz: it never finishes"
+    if problem.min_frequency_hz is not None:
+        least = np.asarray(problem.min_frequency_hz)
+        for i in np.flatnonzero(is_busy & (frequency > 0) & (frequency < least * (1.0 - LIMIT_TOLERANCE))):
+            yield f"device {i} computes at {frequency[i]:g} Hz, below {least[i]:g} (min_frequency_hz)"
     if problem.max_compute_delay_s is None:
         return
     limit = problem.max_compute_delay_s
@@ -83,6 +91,24 @@ def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Ite
     delay = compute_delay_s(frequency[device], workload_cycles=workload[device])
     for k in np.flatnonzero(exceeds(delay, limit)):
         yield f"device {device[k]} computes for {delay[k]:g} s, above {limit:g} (max_compute_delay_s)"
+
+
+def _late_rounds(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield each device whose upload ends after the round, or the round if computing alone takes longer."""
+    limit = problem.max_round_delay_s
+    if (
+        limit is None
+        or not (_is_number(allocation.cpu_frequency_hz) & _is_number(allocation.transmit_power_w)).all()
+    ):
+        return
+    entry = account(problem, allocation)
+    start = float(entry.compute_delay_s.max(initial=0.0)) + problem.fixed_delay_s
+    if exceeds(start, limit):
+        yield f"computing ends after {start:g} s of the round, above {limit:g} (max_round_delay_s)"
+        return
+    end = start + entry.upload_delay_s
+    for i in np.flatnonzero(entry.is_selected & exceeds(end, limit)):
+        yield f"device {i} uploads until {end[i]:g} s of the round, above {limit:g} (max_round_delay_s)"
 
 
 def _is_number(values: FloatArray) -> BoolArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedwave.allocation.compute_curve import ComputeCurve
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import exceeds, missed_by
 from fedwave.units import FloatArray
@@ -21,23 +22,33 @@ class CpuPlan:
     reason: str = ""
 
 
-def solve_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
+def solve_cpu_frequencies(problem: AllocationProblem, *, finish_by_s: float = math.inf) -> CpuPlan:
     """Return the frequencies that solve (SP1), Lemma 4 and Theorem 2, without their loop over stragglers.
 
     All devices finish together, at T = max{(eta_1 sum iota w^3 / eta_2)^(1/3), max w / nu_max}, w = tau c
-    D: whoever finishes early could save energy by slowing down. O(n).
+    D: whoever finishes early could save energy by slowing down. O(n). Whoever would be below its least
+    frequency runs at that and is left out of the sum: see compute_curve.py. ``finish_by_s`` is a deadline.
     """
-    workload = problem.workload_cycles
     impossible = _first_impossible(problem)
     if impossible:
         return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
-    largest = float(workload.max()) if workload.size else 0.0
-    if largest == 0.0:
+    workload = problem.workload_cycles
+    finish_s = unhurried_finish_s(problem)
+    if finish_s == 0.0:
         return CpuPlan(cpu_frequency_hz=np.zeros(problem.num_devices))
+    if finish_by_s < finish_s:
+        finish_s = max(problem.fastest_compute_s, finish_by_s)
+    frequency = np.minimum(workload / finish_s, problem.max_frequency_hz)
+    return CpuPlan(cpu_frequency_hz=_at_least(problem, frequency))
+
+
+def unhurried_finish_s(problem: AllocationProblem) -> float:
+    """Return T of (SP1), within the deadlines for computing and for the round; 0 if nobody has work."""
+    largest = float(problem.workload_cycles.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
     # The cap is min over i of c_j D_j nu_i_max / (c_i D_i); Eq. (36) prints nu_j_max, see docs/deviations.md.
-    fastest_s = _fastest_finish_s(problem)
-    finish_s = max(fastest_s, min(_unhurried_finish_s(problem, largest), _compute_deadline_s(problem)))
-    return CpuPlan(cpu_frequency_hz=np.minimum(workload / finish_s, problem.max_frequency_hz))
+    return max(problem.fastest_compute_s, min(_best_finish_s(problem, largest), _compute_deadline_s(problem)))
 
 
 def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
@@ -56,7 +67,7 @@ def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     if deadline_s < math.inf:
         frequency = np.maximum(frequency, problem.workload_cycles / deadline_s)
     frequency = np.minimum(frequency, problem.max_frequency_hz)
-    return CpuPlan(cpu_frequency_hz=np.where(problem.workload_cycles > 0, frequency, 0.0))
+    return CpuPlan(cpu_frequency_hz=_at_least(problem, np.where(problem.workload_cycles > 0, frequency, 0.0)))
 
 
 def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> float:
@@ -80,7 +91,7 @@ def full_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
 
 
 def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generator) -> CpuPlan:
-    """Return frequencies drawn uniformly from the feasible region (0, nu_max], Sec. VII."""
+    """Return frequencies drawn uniformly from the feasible region, by default (0, nu_max], Sec. VII."""
     share = 1.0 - rng.random(problem.num_devices)  # in (0, 1]: frequency 0 would never finish
     impossible = _first_impossible(problem)
     if impossible:
@@ -88,12 +99,16 @@ def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generat
     slowest: FloatArray = np.zeros(problem.num_devices)
     if problem.max_compute_delay_s is not None:
         slowest = np.minimum(problem.workload_cycles / problem.max_compute_delay_s, problem.max_frequency_hz)
+    if problem.min_frequency_hz is not None:
+        slowest = np.maximum(slowest, problem.min_frequency_hz)
     frequency = slowest + share * (problem.max_frequency_hz - slowest)
     return CpuPlan(cpu_frequency_hz=np.where(problem.workload_cycles > 0, frequency, 0.0))
 
 
-def _unhurried_finish_s(problem: AllocationProblem, largest: float) -> float:
+def _best_finish_s(problem: AllocationProblem, largest: float) -> float:
     """Return (eta_1 sum iota w^3 / eta_2)^(1/3), scaled by the largest w so that nothing overflows."""
+    if problem.min_frequency_hz is not None:
+        return ComputeCurve.of(problem).best_finish_s(problem.delay_weight)
     relative = problem.workload_cycles / largest
     price = problem.energy_weight * float(np.dot(problem.capacitance, relative**3))
     if price == 0.0:
@@ -103,21 +118,25 @@ def _unhurried_finish_s(problem: AllocationProblem, largest: float) -> float:
     return largest * float(np.cbrt(price / problem.delay_weight))
 
 
-def _fastest_finish_s(problem: AllocationProblem) -> float:
-    is_busy = problem.workload_cycles > 0
-    return float((problem.workload_cycles[is_busy] / problem.max_frequency_hz[is_busy]).max())
+def _at_least(problem: AllocationProblem, frequency: FloatArray) -> FloatArray:
+    """Return the frequencies of those that work, raised to their least ones."""
+    if problem.min_frequency_hz is None:
+        return frequency
+    return np.where(problem.workload_cycles > 0, np.maximum(frequency, problem.min_frequency_hz), 0.0)
 
 
 def _compute_deadline_s(problem: AllocationProblem) -> float:
     """Return the time the CPUs may take.
 
-    With delay_weight 0 nothing else hurries them, so the upload's deadline then holds for computing, too.
+    With delay_weight 0 nothing else hurries them, so the upload's deadline then holds for computing, too,
+    unless there is one for the whole round.
     """
-    if problem.max_compute_delay_s is not None:
-        return problem.max_compute_delay_s
-    if problem.delay_weight == 0.0 and problem.max_delay_s is not None:
+    deadline_s = math.inf if problem.max_compute_delay_s is None else problem.max_compute_delay_s
+    if problem.max_round_delay_s is not None:
+        return min(deadline_s, problem.max_round_delay_s - problem.fixed_delay_s)
+    if deadline_s == math.inf and problem.delay_weight == 0.0 and problem.max_delay_s is not None:
         return problem.max_delay_s
-    return math.inf
+    return deadline_s
 
 
 def _first_impossible(problem: AllocationProblem) -> str:
@@ -129,14 +148,17 @@ def _first_impossible(problem: AllocationProblem) -> str:
             f"device {device} has {workload[device]:g} cycles of work but max_frequency_hz = 0, so the round "
             "never ends; leave it out or give it a frequency > 0"
         )
-    if problem.max_compute_delay_s is not None:
-        is_late = exceeds(workload, fastest * problem.max_compute_delay_s)
-        if is_late.any():
-            device = int(np.argmax(is_late))
-            needed_s = float(workload[device] / fastest[device])
-            return (
-                f"device {device} cannot compute by {problem.max_compute_delay_s:g} s even at full frequency "
-                f"(it needs {needed_s:.6g} s): it "
-                + missed_by(needed_s / problem.max_compute_delay_s - 1.0, "max_compute_delay_s")
-            )
+    limits = {"max_compute_delay_s": (problem.max_compute_delay_s, 0.0)}
+    limits["max_round_delay_s"] = (problem.max_round_delay_s, problem.fixed_delay_s)
+    for name, (limit_s, fixed_s) in limits.items():
+        if limit_s is None or not exceeds(problem.fastest_compute_s + fixed_s, limit_s):
+            continue
+        needed_s = problem.fastest_compute_s
+        is_busy = workload > 0
+        time_s = np.divide(workload, fastest, out=np.zeros(workload.shape), where=is_busy)
+        share = (needed_s + fixed_s) / limit_s - 1.0
+        return (
+            f"device {int(np.argmax(time_s))} cannot compute by {limit_s - fixed_s:g} s even at full "
+            f"frequency (it needs {needed_s:.6g} s): it {missed_by(share, name)}"
+        )
     return ""

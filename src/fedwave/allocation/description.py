@@ -8,7 +8,7 @@ from typing import Any
 
 from fedwave.allocation.pareto import ParetoFront
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation, account, weighted
+from fedwave.allocation.solution import Allocation, account, expected_contribution, weighted
 from fedwave.units import FloatArray
 
 
@@ -27,7 +27,8 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
     """Return the terms of U - eta_1 E - eta_2 T, Eq. (30)-(32), recomputed; the worths add up to it."""
     entry = account(problem, allocation)
     num_uploads, num_devices = allocation.num_selected, problem.num_devices
-    contribution = float(problem.contribution[entry.is_selected].sum())
+    contribution = expected_contribution(problem, entry)
+    name = "expected contribution of the selected" if problem.has_risks else "contribution of the selected"
     costs = (
         (f"energy, computing (all {num_devices} devices)", float(entry.compute_energy_j.sum()), "J"),
         (f"energy, upload ({num_uploads} of {num_devices})", float(entry.upload_energy_j.sum()), "J"),
@@ -36,9 +37,7 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
     )
     weight_of = {"J": problem.energy_weight, "s": problem.delay_weight}
     return (
-        ObjectiveTerm(
-            name="contribution of the selected", value=contribution, unit="", weight=1.0, worth=contribution
-        ),
+        ObjectiveTerm(name=name, value=contribution, unit="", weight=1.0, worth=contribution),
         *(
             ObjectiveTerm(
                 name=name,
@@ -72,6 +71,7 @@ def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, An
         "cpu_frequency_hz": _all_finite(allocation.cpu_frequency_hz),
         "device_upload_energy_j": _all_finite(entry.upload_energy_j),
         "device_compute_energy_j": _all_finite(entry.compute_energy_j),
+        "device_success_probability": entry.success_probability.tolist(),
         "trace": _all_finite(allocation.trace),
     }
 

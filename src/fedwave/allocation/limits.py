@@ -1,29 +1,53 @@
-"""How fast a device may send on a block: power, energy and deadline as one cap on the signal-to-noise ratio.
+"""How fast a device may send on a block: power, energy, deadlines and modem as a range of SNRs.
 
-Power limit and energy limit both bound the SNR from above (a faster upload takes more energy), the deadline
-bounds it from below. So a pair (device, block) is feasible at a common SNR x exactly if floor <= x <= cap.
+Power limit and energy limit both bound the SNR from above (a faster upload takes more energy), deadlines and
+the decoder's threshold bound it from below. So a pair (device, block) is feasible at a common SNR x exactly
+if floor <= x <= cap. The rate's own cap bounds x as well: more power buys no speed.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from fedwave.allocation.power import LARGEST_SNR, energy_factor, snr_of_delay, snr_of_energy_factor
+from fedwave.allocation.power import LARGEST_SNR, optimal_snrs, snr_of_delay, snr_of_energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import RELAXED
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.link import upload_delay_s, upload_energy_j
+from fedwave.wireless.link import upload_delay_s
+from fedwave.wireless.rate import RateModel
 
 _ROUNDING = 1e-14  # an energy limit is undercut by this share, so that rounding cannot break it
 _FAINT_SNR = 1e-5  # below, the energy hardly depends on the SNR, and its rounding hides the cap
 _FAINT_ROUNDING = 4e-15  # so there we grant what a dozen roundings of the energy may add
 
 
+def upload_deadline_s(problem: AllocationProblem, *, share: float = 1.0) -> float:
+    """Return the longest upload that ``share`` times the deadlines allow, with all CPUs at full frequency.
+
+    Infinite without a deadline; 0 or less where computing alone takes the whole round.
+    """
+    deadline = math.inf
+    if problem.max_delay_s is not None:
+        deadline = problem.max_delay_s * share
+    if problem.max_round_delay_s is not None:
+        left = problem.max_round_delay_s * share - problem.fixed_delay_s - problem.fastest_compute_s
+        deadline = min(deadline, left)
+    return deadline
+
+
 def snr_floor(problem: AllocationProblem) -> float:
-    """Return the SNR that just meets the deadline, from Eq. (41); 0 without a deadline."""
-    if problem.max_delay_s is None:
-        return 0.0
-    return snr_of_delay(problem.max_delay_s, nat_time_s=problem.nat_time_s)
+    """Return the least SNR that meets the deadlines, Eq. (41), and that modem and decoder can use; 0: none.
+
+    A decoder's threshold above the rate's cap asks for power, not for speed: see ``own_snr_cap``.
+    """
+    max_snr = problem.rate.max_snr
+    threshold = max(problem.rate.min_snr, min(problem.min_snr, max_snr))
+    floor = _snr_by(upload_deadline_s(problem), problem)
+    if floor > max_snr and _relaxed_floor(problem) <= max_snr * RELAXED:
+        floor = max_snr  # a deadline that the capped rate only just meets
+    return max(floor, threshold)
 
 
 def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
@@ -35,34 +59,69 @@ def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray)
 
 
 def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
-    """Return the largest SNR each pair may use under power, energy and deadline; 0 if it can never upload.
+    """Return the largest common SNR each pair can keep up with; 0 if it can never upload.
 
     A pair that meets a limit at full power by the definitions, Eq. (25)-(29), counts as meeting it, and one
-    that meets its limits within the tolerance counts as standing at the deadline, so rounding excludes nobody
+    that meets its limits within the tolerance counts as standing at the floor, so rounding excludes nobody
     who is exactly at a limit. ``device`` and ``block`` broadcast.
+    """
+    return snr_caps(problem, device, block)[0]
+
+
+def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the largest common SNR of each pair, and the largest that it may use itself.
+
+    They differ only past the SNR at which the rate reaches its cap: more power then sends no faster, but
+    arrives more surely.
     """
     device, block = np.broadcast_arrays(device, block)
     gain, power = problem.gain_of(device, block), problem.max_power_w[device]
     with np.errstate(over="ignore", under="ignore"):
-        cap = np.minimum(power * gain / problem.block_noise_w[block], LARGEST_SNR)
-    if problem.max_energy_j is None and problem.max_delay_s is None:
-        return np.asarray(cap)
-    power_cap = cap
-    full_delay, full_energy = _at_full_power(problem, device, block)
-    is_frugal = full_energy <= problem.energy_limit_of(device)
+        power_cap = np.asarray(np.minimum(power * gain / problem.block_noise_w[block], LARGEST_SNR))
+    deadline, floor = upload_deadline_s(problem), snr_floor(problem)
+    max_snr = min(problem.rate.max_snr, LARGEST_SNR)
+    if problem.max_energy_j is None and floor == 0.0 and max_snr == LARGEST_SNR:
+        return power_cap, power_cap
+    top = power_cap if _may_pass_rate_cap(problem) else np.minimum(power_cap, max_snr)
+    delay, energy = _at_top(problem, device, block, top, power_cap)
+    is_frugal = energy <= problem.energy_limit_of(device)
+    own = top
     if problem.max_energy_j is not None:
-        cap = np.where(is_frugal, cap, np.minimum(cap, snr_of_energy_limit(problem, device, block)))
-    if problem.max_delay_s is not None:
-        floor = min(snr_floor(problem), LARGEST_SNR)
-        is_quick = np.where(is_frugal, full_delay <= problem.max_delay_s * RELAXED, cap >= floor)
-        is_quick |= _almost_meets(problem, device, block, power_cap)
-        cap = np.where(is_quick, np.maximum(cap, floor), 0.0)
+        own = np.where(is_frugal, top, np.minimum(top, snr_of_energy_limit(problem, device, block)))
+        if problem.radio.circuit_power_w > 0.0:  # who cannot reach the cheapest rate saves nothing by less
+            own = np.where(is_frugal | (top >= thrifty_snr(problem, device, block)), own, 0.0)
+    cap = np.minimum(own, max_snr)
+    if floor > 0.0:
+        is_quick = delay <= upload_deadline_s(problem, share=RELAXED) if deadline < math.inf else True
+        is_heard = top * RELAXED >= problem.min_snr
+        is_able = np.where(is_frugal, is_quick & is_heard, (cap >= floor) & (own >= problem.min_snr))
+        is_close = ~is_able & (top > 0)
+        if is_close.any():
+            is_able[is_close] = _almost_meets(problem, device[is_close], block[is_close], top[is_close])
+        cap = np.where(is_able, np.maximum(cap, min(floor, max_snr)), 0.0)
+        own = np.maximum(own, problem.min_snr)
     elif problem.max_energy_j is not None:
-        is_shut = (cap == 0) & (power_cap > 0)  # even the slowest rate takes too much, or only just
+        is_shut = (cap == 0) & (top > 0)  # even the cheapest rate takes too much, or only just
+        if problem.radio.circuit_power_w > 0.0:
+            is_shut[is_shut] = _almost_meets(problem, device[is_shut], block[is_shut], top[is_shut])
         if is_shut.any():
             least = snr_of_energy_limit(problem, device[is_shut], block[is_shut], share=RELAXED)
-            cap[is_shut] = np.minimum(power_cap[is_shut], least)
-    return np.asarray(np.where(np.isfinite(full_delay), cap, 0.0))
+            cap[is_shut] = np.minimum(top[is_shut], least)
+    cap = np.asarray(np.where(np.isfinite(delay), cap, 0.0))
+    return cap, np.maximum(own, cap)
+
+
+def thrifty_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
+    """Return the SNR at which each pair's upload takes the least energy; 0 without circuit power.
+
+    Slower, the circuit would run longer than the amplifier saves: (1 + x) ln(1 + x) - x = xi P_circuit / a.
+    Past the rate's cap more power saves no time.
+    """
+    watts = watts_per_snr(problem, device, block)
+    if problem.radio.circuit_power_w == 0.0:
+        return np.zeros(watts.shape)
+    thrifty = optimal_snrs(problem.radio.amplifier_efficiency * problem.radio.circuit_power_w / watts)
+    return np.minimum(thrifty, problem.rate.max_snr)
 
 
 def meet_limits(
@@ -72,28 +131,34 @@ def meet_limits(
 
     Who can meet all limits exactly does; the others (see ``snr_cap``) meet them within the tolerance.
     """
-    power = np.minimum(power_w, problem.max_power_w[device])
-    if problem.max_delay_s is None and problem.max_energy_j is None:
+    most = problem.max_power_w[device]
+    power = np.minimum(power_w, most)
+    deadline = upload_deadline_s(problem)
+    threshold = max(problem.min_snr, problem.rate.min_snr)
+    if deadline == math.inf and threshold == 0.0 and problem.max_energy_j is None:
         return power
     energy_limit = problem.energy_limit_of(device)
-    was_late = np.zeros(device.shape, dtype=bool)
+    was_weak = np.zeros(device.shape, dtype=bool)
     for step in 2.0 ** np.arange(-52, -36):
         delay = delay_s(problem, device, block, power)
-        is_late = np.zeros(device.shape, dtype=bool)
-        if problem.max_delay_s is not None:
-            is_late = (delay > problem.max_delay_s) & (power < problem.max_power_w[device])
-        is_greedy = ~(is_late | was_late) & (upload_energy_j(power, delay) > energy_limit)
-        if not (is_late.any() or is_greedy.any()):
+        is_weak = np.zeros(device.shape, dtype=bool)
+        if deadline < math.inf:
+            is_weak = delay > deadline
+        if threshold > 0.0:
+            is_weak = is_weak | (problem.snr_of(device, block, power) < threshold)
+        is_weak = is_weak & (power < most)
+        is_greedy = ~(is_weak | was_weak) & (problem.upload_energy_j(power, delay) > energy_limit)
+        if not (is_weak.any() or is_greedy.any()):
             break
-        power = np.where(is_late, np.minimum(power * (1 + step), problem.max_power_w[device]), power)
+        power = np.where(is_weak, np.minimum(power * (1 + step), most), power)
         power = np.where(is_greedy, power * (1 - step), power)
-        was_late |= is_late
+        was_weak |= is_weak
     if problem.max_energy_j is None:
         return power
-    is_greedy = upload_energy_j(power, delay_s(problem, device, block, power)) > energy_limit * RELAXED
-    frugal = watts_per_snr(problem, device, block) * snr_of_energy_limit(
-        problem, device, block, share=RELAXED
-    )
+    energy = problem.upload_energy_j(power, delay_s(problem, device, block, power))
+    frugal_snr = snr_of_energy_limit(problem, device, block, share=RELAXED)
+    is_greedy = (energy > energy_limit * RELAXED) & (frugal_snr > 0)
+    frugal = watts_per_snr(problem, device, block) * frugal_snr
     return np.where(is_greedy, np.minimum(power, frugal), power)
 
 
@@ -104,14 +169,26 @@ def delay_s(problem: AllocationProblem, device: IntArray, block: IntArray, power
         return upload_delay_s(rate, model_bits=problem.model_bits)
 
 
+def energy_at(problem: AllocationProblem, watts: FloatArray, snr: FloatArray | float) -> FloatArray:
+    """Return what an upload at the given SNR drains, s (a x / xi + P_circuit) / ln(1 + x), a = ``watts``."""
+    radio = problem.radio
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        nats = np.log1p(np.minimum(snr, min(problem.rate.max_snr, LARGEST_SNR)))
+        drain = watts * snr / radio.amplifier_efficiency + radio.circuit_power_w
+        return np.asarray(problem.nat_time_s * drain / nats)
+
+
 def snr_of_energy_limit(
     problem: AllocationProblem, device: IntArray, block: IntArray, *, share: float = 1.0
 ) -> FloatArray:
-    """Return the SNR at which each pair's upload takes ``share`` times its energy limit; 0 if all take more.
+    """Return the largest SNR that keeps each pair to ``share`` times its energy limit; 0 if none does.
 
-    Energies never fall as the SNR grows, so this is a cap. It is infinite in effect without a limit.
+    It is huge where there is no limit.
     """
-    unit_energy = watts_per_snr(problem, device, block) * problem.nat_time_s
+    watts = watts_per_snr(problem, device, block)
+    unit_energy = watts * problem.nat_time_s
+    if problem.radio.amplifier_efficiency != 1.0:
+        unit_energy = unit_energy / problem.radio.amplifier_efficiency
     limit = np.broadcast_to(problem.energy_limit_of(device) * share, unit_energy.shape)
     with np.errstate(over="ignore"):
         factor = np.divide(
@@ -121,36 +198,118 @@ def snr_of_energy_limit(
             where=(unit_energy > 0) & np.isfinite(unit_energy),
         )
     factor = np.minimum(factor, LARGEST_SNR)
-    snr = snr_of_energy_factor(factor) * (1.0 - _ROUNDING)
-    is_faint = (snr < _FAINT_SNR) & (factor > 1.0 - _FAINT_ROUNDING)
-    if is_faint.any():
-        snr[is_faint] = snr_of_energy_factor(factor[is_faint] * (1.0 + _FAINT_ROUNDING))
+    if problem.radio.circuit_power_w > 0.0:
+        with np.errstate(over="ignore"):
+            circuit = problem.radio.amplifier_efficiency * problem.radio.circuit_power_w / watts
+        snr = _snr_of_drain(factor, circuit)
+    else:
+        snr = snr_of_energy_factor(factor) * (1.0 - _ROUNDING)
+        is_faint = (snr < _FAINT_SNR) & (factor > 1.0 - _FAINT_ROUNDING)
+        if is_faint.any():
+            snr[is_faint] = snr_of_energy_factor(factor[is_faint] * (1.0 + _FAINT_ROUNDING))
+    max_snr = problem.rate.max_snr
+    if max_snr < LARGEST_SNR:  # past it the delay stays, and the energy grows with the power alone
+        radio = problem.radio
+        drain = limit * math.log1p(max_snr) / problem.nat_time_s - radio.circuit_power_w
+        with np.errstate(over="ignore", invalid="ignore"):
+            past = np.minimum(radio.amplifier_efficiency * drain / watts, LARGEST_SNR)
+        past = np.where(past >= max_snr * (1.0 - _ROUNDING), np.maximum(past, max_snr), 0.0)
+        snr = np.where(snr >= max_snr, past * (1.0 - _ROUNDING), snr)
+    return snr
+
+
+def least_affordable_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
+    """Return the least SNR that keeps to each pair's energy limit; 0 without circuit power.
+
+    Slower uploads keep the circuit on for too long. Newton's method climbs to the smaller root of the convex
+    e^v - 1 + c - r v from v = 0.
+    """
+    if problem.radio.circuit_power_w == 0.0 or problem.max_energy_j is None:
+        return np.zeros(device.shape)
+    xi = problem.radio.amplifier_efficiency
+    watts = watts_per_snr(problem, device, block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = np.minimum(problem.energy_limit_of(device) * xi / (watts * problem.nat_time_s), LARGEST_SNR)
+        c = np.minimum(xi * problem.radio.circuit_power_w / watts, LARGEST_SNR)
+    v, bottom = np.zeros(r.shape), np.log(np.maximum(r, 1.0))  # past it the function rises again
+    for _ in range(60):
+        slope = np.exp(v) - r
+        is_open = slope < 0
+        step = np.divide(np.expm1(v) + c - r * v, -slope, out=np.zeros(v.shape), where=is_open)
+        step = np.maximum(step, 0.0)
+        v = np.minimum(v + step, bottom)
+        if (step <= 1e-15 * v).all():
+            break
+    return np.minimum(np.expm1(v), thrifty_snr(problem, device, block))
+
+
+def _may_pass_rate_cap(problem: AllocationProblem) -> bool:
+    """Return whether an SNR at which the rate stays at its cap may be worth its power."""
+    return problem.waterfall > 0.0 or problem.min_snr > problem.rate.max_snr
+
+
+def _snr_by(deadline_s: float, problem: AllocationProblem) -> float:
+    if deadline_s == math.inf:
+        return 0.0
+    return snr_of_delay(deadline_s, nat_time_s=problem.nat_time_s) if deadline_s > 0.0 else math.inf
+
+
+def _relaxed_floor(problem: AllocationProblem) -> float:
+    return _snr_by(upload_deadline_s(problem, share=RELAXED), problem)
+
+
+def _snr_of_drain(factor: FloatArray, circuit: FloatArray) -> FloatArray:
+    """Return the larger x with (x + c) / ln(1 + x) = r, c being the circuit's share; 0 if there is none.
+
+    With v = ln(1 + x) this is the larger root of the convex e^v - 1 + c - r v, to which Newton's method
+    descends from the root without c.
+    """
+    snr = np.zeros(factor.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        has_root = (factor > 1.0) & (factor * (np.log(factor) - 1.0) + 1.0 >= circuit)
+    r, c = factor[has_root], circuit[has_root]
+    v = np.log1p(snr_of_energy_factor(r))
+    bottom = np.log(r)  # where the function is least
+    for _ in range(60):  # fewer than ten, unless both roots meet
+        slope = np.exp(v) - r
+        step = np.divide(np.expm1(v) + c - r * v, slope, out=np.zeros(v.shape), where=slope > 0)
+        v = np.maximum(v - step, bottom)
+        if (np.abs(step) <= 1e-15 * v).all():
+            break
+    snr[has_root] = np.expm1(v) * (1.0 - _ROUNDING)
     return snr
 
 
 def _almost_meets(
-    problem: AllocationProblem, device: IntArray, block: IntArray, power_cap: FloatArray
+    problem: AllocationProblem, device: IntArray, block: IntArray, top: FloatArray
 ) -> BoolArray:
-    """Return whether some SNR meets deadline and energy limit of each pair within the tolerance."""
-    assert problem.max_delay_s is not None  # snr_cap
-    floor = snr_of_delay(problem.max_delay_s * RELAXED, nat_time_s=problem.nat_time_s)
-    if floor > LARGEST_SNR:
-        return np.zeros(power_cap.shape, dtype=bool)
-    with np.errstate(over="ignore"):
-        energy = watts_per_snr(problem, device, block) * problem.nat_time_s * energy_factor(floor)
-    return (power_cap >= floor) & (energy <= problem.energy_limit_of(device) * RELAXED)
+    """Return whether some SNR up to ``top`` meets all limits of each pair within the tolerance."""
+    floor = _relaxed_floor(problem)
+    if floor > min(problem.rate.max_snr * RELAXED, LARGEST_SNR):
+        return np.zeros(top.shape, dtype=bool)
+    floor = max(floor, problem.rate.min_snr, problem.min_snr / RELAXED)
+    watts = watts_per_snr(problem, device, block)
+    snr: FloatArray | float = floor
+    if problem.radio.circuit_power_w > 0.0:
+        snr = np.maximum(floor, np.minimum(thrifty_snr(problem, device, block), top))
+    energy = energy_at(problem, watts, snr)
+    return np.asarray((top >= floor) & (energy <= problem.energy_limit_of(device) * RELAXED))
 
 
-def _at_full_power(
-    problem: AllocationProblem, device: IntArray, block: IntArray
+def _at_top(
+    problem: AllocationProblem, device: IntArray, block: IntArray, top: FloatArray, power_cap: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return delay and energy of each pair at full power, infinite where that sends nothing."""
+    """Return delay and energy of each pair at its largest useful power, infinite where nothing is sent."""
     power = problem.max_power_w[device]
+    if problem.rate != RateModel():
+        watts = watts_per_snr(problem, device, block)
+        with np.errstate(invalid="ignore"):
+            power = np.where(top < power_cap, top * watts, power)
     rate = problem.rate_bps_of(device, block, power)
     sends = rate > 0
     with np.errstate(over="ignore"):
         delay = np.where(
             sends, upload_delay_s(np.where(sends, rate, 1.0), model_bits=problem.model_bits), np.inf
         )
-        energy = upload_energy_j(np.where(sends, power, 1.0), delay)
+        energy = problem.upload_energy_j(np.where(sends, power, 1.0), delay)
     return delay, energy

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedwave.allocation.limits import snr_cap, watts_per_snr
+from fedwave.allocation.limits import snr_caps, watts_per_snr
+from fedwave.allocation.own_snr import OwnChoice, has_own_choice, own_choice
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.shared_snr import SharedSnr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 
@@ -17,14 +19,15 @@ class PairTable:
 
     The value of a pair at a common SNR x is contribution - unit_cost * energy_factor(x), Theorem 3,
     provided that x <= snr_cap. ``device`` and ``contribution`` have one row if all blocks share their
-    candidates.
+    candidates. With a ``choice`` pairs may send faster than x, and the value is that of own_snr.py.
     """
 
     block: IntArray  # (M,), the block of each row
     device: IntArray  # (1, K) or (M, K)
-    contribution: FloatArray  # u, the same shape as device
-    unit_cost: FloatArray  # eta_1 s (I_m + B N0) / h, (M, K)
+    contribution: FloatArray  # u, the same shape as device; of a tangent (M, K)
+    unit_cost: FloatArray  # eta_1 s (I_m + B N0) / (h xi), (M, K)
     snr_cap: FloatArray  # (M, K); 0 = never feasible
+    choice: OwnChoice | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -44,7 +47,40 @@ class PairTable:
 
     def contributions_at(self, row: IntArray, column: IntArray) -> FloatArray:
         """Return u of each (row, column)."""
-        return self.contribution[0, column] if self.is_shared else self.contribution[row, column]
+        return self.contribution[0, column] if len(self.contribution) == 1 else self.contribution[row, column]
+
+    def snr_at(self, row: IntArray, column: IntArray, snr: float) -> FloatArray:
+        """Return the SNR that each (row, column) uses if the common one is this."""
+        if self.choice is None:
+            return np.full(row.shape, snr)
+        return np.maximum(self.choice.favourite[row, column], snr)
+
+    def tangent(self, snr: float) -> PairTable:
+        """Return a table of straight lines in e that bound each pair's value from above, and touch it at x.
+
+        Values are concave in e, see own_snr.py, so tangents bound them; without a choice they are lines.
+        """
+        if self.choice is None:
+            return self
+        choice = self.choice
+        success, slope, circuit, circuit_slope = choice.tangent(snr)
+        contribution = success * self.contribution - choice.circuit_cost * circuit
+        unit_cost = self.unit_cost - (slope * self.contribution + choice.circuit_cost * circuit_slope)
+        # A pair whose favourite is its cap never leaves it; the others are concave from m on, and fall.
+        follows = (choice.favourite < np.minimum(self.snr_cap, snr)) & (unit_cost > 0.0)
+        return replace(
+            self,
+            contribution=np.where(follows, contribution, choice.worth),
+            unit_cost=np.where(follows, unit_cost, 0.0),
+            choice=None,
+        )
+
+    def shared_snr(self, row: IntArray, column: IntArray) -> SharedSnr:
+        """Return the value of a set of pairs as a function of the common SNR."""
+        assert self.choice is not None  # otherwise it is a line
+        return SharedSnr.of(
+            self.choice, self.contributions_at(row, column), self.unit_cost[row, column], (row, column)
+        )
 
 
 def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray | None = None) -> PairTable:
@@ -55,7 +91,7 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
         device = device[block]
     shape = (problem.num_blocks, device.shape[1])
     every = np.broadcast_to(device, shape)
-    cap = snr_cap(problem, every, block[:, None])
+    cap, own_cap = snr_caps(problem, every, block[:, None])
     if is_real is not None:
         cap = np.where(is_real[block], cap, 0.0)
     unit_cost = np.zeros(shape)
@@ -63,12 +99,26 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
         watts = watts_per_snr(problem, every, block[:, None])
         with np.errstate(over="ignore"):
             unit_cost = problem.energy_weight * problem.nat_time_s * np.where(cap > 0, watts, 0.0)
+            if problem.radio.amplifier_efficiency != 1.0:
+                unit_cost = unit_cost / problem.radio.amplifier_efficiency
+    choice = None
+    if has_own_choice(problem):
+        choice = own_choice(
+            problem,
+            every,
+            np.broadcast_to(block[:, None], shape),
+            contribution=np.broadcast_to(problem.contribution[device], shape),
+            unit_cost=unit_cost,
+            own_cap=np.where(cap > 0, own_cap, 0.0),
+        )
+        cap = np.where(choice.worth > 0.0, cap, 0.0)
     return PairTable(
         block=block,
         device=device,
         contribution=problem.contribution[device],
         unit_cost=unit_cost,
         snr_cap=cap,
+        choice=choice,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.link import uplink_rate_bps
+from fedwave.wireless.rate import RadioPower, RateModel
 
+_SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
 _PER_DEVICE = ("channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance")
 _FIX_SIGN = {
     "channel_gain": "A gain is a power ratio; convert decibels with fedwave.units.db_to_linear",
@@ -21,6 +24,10 @@ _FIX_SIGN = {
     "max_frequency_hz": "Give the frequency in hertz",
     "capacitance": "Use 0 to ignore the energy of computing",
     "max_energy_j": "Use None for no limit",
+    "min_frequency_hz": "Use None for no lower limit",
+    "min_snr": "Give a ratio, not decibels; use 0 for no threshold",
+    "packet_error_waterfall": "Use None for no packet errors",
+    "fixed_delay_s": "Use 0 if the round has no other phase",
     "energy_weight": "A negative weight rewards wasting energy; use 0 to ignore energy",
     "delay_weight": "A negative weight rewards waiting; use 0 with max_delay_s to ignore delay",
     "noise_psd_w_per_hz": "Give a power density; convert dBm/Hz with fedwave.units.dbm_to_watt",
@@ -31,7 +38,8 @@ _FIX_SIGN = {
 class AllocationProblem:
     """The data of problem (P): maximise U - eta_1 E - eta_2 T, Eq. (30)-(35), for n devices and M blocks.
 
-    Per-device values may be scalars. Arrays are kept as read-only views, never copied or modified.
+    Per-device values may be scalars. Arrays are kept as read-only views, never copied or modified. From
+    ``rate`` on all fields go past the paper; by their defaults (P) is the paper's.
     """
 
     contribution: FloatArray  # u, (n,); may be negative
@@ -49,13 +57,26 @@ class AllocationProblem:
     max_delay_s: float | None = None  # hard deadline for the upload
     max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
     max_compute_delay_s: float | None = None  # hard deadline for the local update
+    rate: RateModel = _SHANNON  # what the modem makes of an SNR; Shannon's rate, Eq. (25)
+    radio: RadioPower = _PLAIN  # what sending drains; the transmit power alone, Eq. (29)
+    min_snr: float = 0.0  # linear; an upload below is not decoded: outage threshold times margin
+    packet_error_waterfall: float | None = None  # m: an upload at SNR x arrives with probability e^(-m/x)
+    min_frequency_hz: FloatArray | float | None = None  # nu_min, of those that compute
+    max_round_delay_s: float | None = None  # hard deadline for computing, fixed_delay_s and upload together
+    fixed_delay_s: float = 0.0  # what else the round takes, e.g. for reports; counts for that deadline alone
 
     def __post_init__(self) -> None:
         for name in ("model_bits", "bandwidth_hz"):
             self._set_scalar(name, must_be_positive=True)
-        for name in ("noise_psd_w_per_hz", "energy_weight", "delay_weight"):
+        for name in ("noise_psd_w_per_hz", "energy_weight", "delay_weight", "min_snr", "fixed_delay_s"):
             self._set_scalar(name, must_be_positive=False)
-        for name in ("max_delay_s", "max_compute_delay_s"):
+        if self.packet_error_waterfall is not None:
+            self._set_scalar("packet_error_waterfall", must_be_positive=False)
+        for name, kind in (("rate", RateModel), ("radio", RadioPower)):
+            if not isinstance(getattr(self, name), kind):
+                got = type(getattr(self, name)).__name__
+                raise ProblemError(f"{name} must be a {kind.__name__}, got {got}. See fedwave.wireless.rate.")
+        for name in ("max_delay_s", "max_compute_delay_s", "max_round_delay_s"):
             if getattr(self, name) is not None:
                 self._set_scalar(name, must_be_positive=True)
         self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
@@ -67,6 +88,8 @@ class AllocationProblem:
             self._set_array(name, shape)
         if self.max_energy_j is not None:
             self._set_array("max_energy_j", (self.num_devices,), may_be_infinite=True)
+        if self.min_frequency_hz is not None:
+            self._set_array("min_frequency_hz", (self.num_devices,))
         self._check_combinations()
 
     @property
@@ -91,15 +114,62 @@ class AllocationProblem:
 
     @property
     def nat_time_s(self) -> float:
-        """Return s = S ln 2 / B, the unit of the upload delay: delta = s / ln(1 + SNR), Eq. (25), (28)."""
-        return self.model_bits / self.bandwidth_hz * math.log(2.0)
+        """Return s = S ln 2 / B, the unit of the upload delay: delta = s / ln(1 + SNR), Eq. (25), (28).
+
+        A modem that reaches a share of Shannon's rate takes as long as for a model larger by that share.
+        """
+        nat_time_s = self.model_bits / self.bandwidth_hz * math.log(2.0)
+        return nat_time_s if self.rate.efficiency == 1.0 else nat_time_s / self.rate.efficiency
+
+    @property
+    def waterfall(self) -> float:
+        """Return m of the packet error rate 1 - e^(-m/x); 0 without packet errors."""
+        return self.packet_error_waterfall or 0.0
+
+    @property
+    def has_risks(self) -> bool:
+        """Return whether an upload may be lost: in an outage, by a packet error or at the round's end."""
+        return self.min_snr > 0.0 or self.waterfall > 0.0 or self.max_round_delay_s is not None
+
+    @property
+    def without_risks(self) -> AllocationProblem:
+        """Return the problem as a method sees it that plans for no losses: greedy, random and fedl do not."""
+        if not self.has_risks:
+            return self
+        # Without a delay weight the slowest upload would be the cheapest: the round's end bounds it.
+        free = self.max_round_delay_s if self.delay_weight == 0.0 else None
+        return replace(
+            self,
+            min_snr=0.0,
+            packet_error_waterfall=None,
+            max_round_delay_s=None,
+            max_delay_s=self.max_delay_s if self.max_delay_s is not None else free,
+        )
+
+    @cached_property
+    def fastest_compute_s(self) -> float:
+        """Return when all have computed if all run at full frequency; infinite if one never ends."""
+        is_busy = self.workload_cycles > 0
+        workload, fastest = self.workload_cycles[is_busy], self.max_frequency_hz[is_busy]
+        if workload.size == 0:
+            return 0.0
+        with np.errstate(over="ignore"):
+            return math.inf if fastest.min() == 0.0 else float((workload / fastest).max())
 
     def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
         """Return h of each (device, block) pair."""
         return self.channel_gain[device, block] if self.is_frequency_selective else self.channel_gain[device]
 
+    def snr_of(self, device: IntArray, block: IntArray, power_w: FloatArray) -> FloatArray:
+        """Return the SNR of each (device, block) pair at the given power, p h / (I + B N0)."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(power_w * self.gain_of(device, block) / self.block_noise_w[block])
+
     def rate_bps_of(self, device: IntArray, block: IntArray, power_w: FloatArray) -> FloatArray:
         """Return the uplink rate of each (device, block) pair at the given power, Eq. (25)."""
+        if self.rate != _SHANNON:
+            snr = self.snr_of(device, block, power_w)
+            return self.bandwidth_hz * self.rate.spectral_efficiency(snr)
         return uplink_rate_bps(
             power_w,
             self.gain_of(device, block),
@@ -107,6 +177,10 @@ class AllocationProblem:
             bandwidth_hz=self.bandwidth_hz,
             noise_psd_w_per_hz=self.noise_psd_w_per_hz,
         )
+
+    def upload_energy_j(self, power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
+        """Return what an upload drains from the battery: T (p / xi + P_circuit); by default T p, Eq. (29)."""
+        return self.radio.drain_w(power_w) * delay_s
 
     def energy_limit_of(self, device: IntArray) -> FloatArray:
         """Return each device's upload energy limit in joules, infinite where there is none."""
@@ -172,11 +246,21 @@ class AllocationProblem:
                 f"interference_w + bandwidth_hz * noise_psd_w_per_hz must be > 0, got 0 on block {block}. "
                 "Without noise the rate is infinite; give noise_psd_w_per_hz (thermal noise is 4e-21 W/Hz)."
             )
-        if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
+        is_unhurried = self.max_delay_s is None and self.max_round_delay_s is None
+        if self.delay_weight == 0 and self.energy_weight > 0 and is_unhurried:
             raise ProblemError(
                 "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then "
                 "the cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."
             )
+        if self.min_frequency_hz is not None:
+            is_above = np.asarray(self.min_frequency_hz) > self.max_frequency_hz
+            if is_above.any():
+                device = int(np.argmax(is_above))
+                raise ProblemError(
+                    f"min_frequency_hz must be <= max_frequency_hz, got "
+                    f"{np.asarray(self.min_frequency_hz)[device]:g} > {self.max_frequency_hz[device]:g} at "
+                    f"device {device}. Lower it there."
+                )
 
 
 def _as_floats(value: Any, name: str) -> FloatArray:

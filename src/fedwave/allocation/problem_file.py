@@ -15,18 +15,37 @@ from fedwave.errors import ProblemError, did_you_mean, shown
 from fedwave.memory import require_memory
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
+from fedwave.wireless.rate import RadioPower, RateModel
 
 _TABLES: dict[str, tuple[str, ...]] = {
-    "radio": ("model_bits", "bandwidth_hz", "noise_psd_w_per_hz"),
+    "radio": (
+        "model_bits",
+        "bandwidth_hz",
+        "noise_psd_w_per_hz",
+        "rate_efficiency",
+        "max_spectral_efficiency",
+        "rate_min_snr",
+        "amplifier_efficiency",
+        "circuit_power_w",
+        "packet_error_waterfall",
+    ),
     "blocks": ("interference_w", "num_blocks"),
     "weights": ("energy_weight", "delay_weight"),
-    "limits": ("max_delay_s", "max_energy_j", "max_compute_delay_s"),
+    "limits": (
+        "max_delay_s",
+        "max_energy_j",
+        "max_compute_delay_s",
+        "max_round_delay_s",
+        "fixed_delay_s",
+        "min_snr",
+    ),
     "devices": (
         "contribution",
         "channel_gain",
         "max_power_w",
         "workload_cycles",
         "max_frequency_hz",
+        "min_frequency_hz",
         "capacitance",
         "max_energy_j",
         "csv",
@@ -37,8 +56,25 @@ _IN_DECIBELS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
     "interference_dbm": ("interference_w", dbm_to_watt),
     "channel_gain_db": ("channel_gain", db_to_linear),
     "max_power_dbm": ("max_power_w", dbm_to_watt),
+    "circuit_power_dbm": ("circuit_power_w", dbm_to_watt),
+    "min_snr_db": ("min_snr", db_to_linear),
+    "rate_min_snr_db": ("rate_min_snr", db_to_linear),
 }
-_OPTIONAL = ("max_delay_s", "max_energy_j", "max_compute_delay_s", "csv", "num_blocks")
+_RATE = {
+    "rate_efficiency": "efficiency",
+    "max_spectral_efficiency": "max_spectral_efficiency",
+    "rate_min_snr": "min_snr",
+}
+_RADIO = {"amplifier_efficiency": "amplifier_efficiency", "circuit_power_w": "circuit_power_w"}
+_OPTIONAL = (
+    *_TABLES["limits"],
+    *_RATE,
+    *_RADIO,
+    "packet_error_waterfall",
+    "min_frequency_hz",
+    "csv",
+    "num_blocks",
+)
 _CELL_KEYS = ("channel", "fleet", "preset")  # only a radio cell has these
 
 
@@ -85,7 +121,21 @@ def parse_problem(
                 raise ProblemError(
                     f"{file} has no {key}. Add it to [{table}], as in `fedwave allocate --example`."
                 )
-    return AllocationProblem(**values)
+    rate = RateModel(**_take(values, _RATE, file))
+    radio = RadioPower(**_take(values, _RADIO, file))
+    return AllocationProblem(**values, rate=rate, radio=radio)
+
+
+def _take(values: dict[str, Any], names: dict[str, str], file: str) -> dict[str, float]:
+    """Return the numbers of these keys by their names in a model, and take them out of the values."""
+    found = {}
+    for key, name in names.items():
+        if key in values:
+            value = values.pop(key)
+            if np.ndim(value) != 0:
+                raise ProblemError(f"{file} must have one number in {key}, got {value.tolist()}.")
+            found[name] = float(value)
+    return found
 
 
 def radio_cell_error(name: str) -> ProblemError:

@@ -6,10 +6,17 @@ import math
 
 import numpy as np
 
-from fedwave.allocation.limits import delay_s, snr_cap, snr_floor, snr_of_energy_limit, watts_per_snr
-from fedwave.allocation.power import LARGEST_SNR, energy_factor
+from fedwave.allocation.limits import (
+    energy_at,
+    snr_cap,
+    snr_floor,
+    snr_of_energy_limit,
+    thrifty_snr,
+    watts_per_snr,
+)
+from fedwave.allocation.power import LARGEST_SNR
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.tolerance import missed_by
+from fedwave.allocation.tolerance import LIMIT_TOLERANCE, missed_by
 from fedwave.units import FloatArray, IntArray
 
 _CHUNK = 100_000  # pairs looked at together
@@ -42,16 +49,14 @@ def misses(problem: AllocationProblem, device: IntArray, block: IntArray) -> Flo
     0: none has to. Infinite: there is no limit to blame. ``device`` and ``block`` broadcast.
     """
     device, block = np.broadcast_arrays(device, block)
-    late, greedy = _excess(problem, device, block)
-    with np.errstate(invalid="ignore"):
-        share = np.minimum(late, greedy)
-    share = np.where(snr_cap(problem, device, block) > 0, 0.0, share)
+    slow, greedy = _excess(problem, device, block)
+    share = np.where(snr_cap(problem, device, block) > 0, 0.0, np.minimum(slow, greedy))
     can_send = (problem.max_power_w[device] > 0) & (problem.gain_of(device, block) > 0)
     return np.where(can_send, share, np.inf)
 
 
 def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> str:
-    """Return why the device cannot upload on any of the blocks: power, gain, deadline or energy."""
+    """Return why the device cannot upload on any of the blocks: power, gain, deadlines, decoder or energy."""
     if problem.max_power_w[device] == 0:
         return f"device {device} cannot upload: its max_power_w is 0"
     pairs = np.full(block.shape, device, dtype=np.int64)
@@ -59,48 +64,90 @@ def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> s
         return f"device {device} cannot upload: its channel_gain is 0"
     best = int(np.argmin(misses(problem, pairs, block)))
     pair, on = pairs[best : best + 1], block[best : best + 1]
-    late, greedy = (float(share[0]) for share in _excess(problem, pair, on))
-    limit = float(problem.energy_limit_of(pair)[0])
-    full_delay = float(delay_s(problem, pair, on, problem.max_power_w[pair])[0])
-    deadline = problem.max_delay_s or math.inf
-    if full_delay > deadline:
-        return (
-            f"device {device} cannot finish by {deadline:g} s even at full power "
-            f"(it needs {full_delay:.6g} s): it {missed_by(late, 'max_delay_s')}"
-        )
-    least = float(watts_per_snr(problem, pair, on)[0]) * problem.nat_time_s
+    power_cap = problem.snr_of(pair, on, problem.max_power_w[pair])
+    slow = {name: float(share[0]) for name, share in _shares(problem, power_cap).items()}
+    name = max(slow, key=lambda key: slow[key], default="")
+    if name and slow[name] > LIMIT_TOLERANCE:
+        return f"device {device} {_too_slow(problem, name, power_cap)}: it {missed_by(slow[name], name)}"
+    limit, watts = float(problem.energy_limit_of(pair)[0]), watts_per_snr(problem, pair, on)
+    least, rate = float(watts[0]) * problem.nat_time_s / problem.radio.amplifier_efficiency, "slowest"
+    if problem.radio.circuit_power_w > 0.0:
+        thrifty = np.minimum(thrifty_snr(problem, pair, on), power_cap)
+        least, rate = float(energy_at(problem, watts, thrifty)[0]), "cheapest"
     if least >= limit:
         share = least / limit - 1.0 if limit > 0 else math.inf
         return (
-            f"device {device} cannot upload within {limit:g} J even at the slowest rate "
+            f"device {device} cannot upload within {limit:g} J even at the {rate} rate "
             f"(it needs more than {least:.6g} J): it {missed_by(share, 'max_energy_j')}"
         )
-    share, name = min((greedy, "max_energy_j"), (late, "max_delay_s"))
+    within, greedy = _excess(problem, pair, on)
+    cap = np.minimum(power_cap, snr_of_energy_limit(problem, pair, on))
+    slow = {name: float(share[0]) for name, share in _shares(problem, cap).items()}
+    name = max(slow, key=lambda key: slow[key], default="")
+    share, missed = min((float(greedy[0]), "max_energy_j"), (float(within[0]), name))
+    goal = f"finish by {problem.max_delay_s:g} s" if name == "max_delay_s" else f"meet {name}"
     return (
-        f"device {device} cannot finish by {deadline:g} s with {limit:g} J "
-        f"(fast enough takes too much energy): it {missed_by(share, name)}"
+        f"device {device} cannot {goal} with {limit:g} J (fast enough takes too much energy): "
+        f"it {missed_by(share, missed)}"
     )
 
 
+def _too_slow(problem: AllocationProblem, name: str, cap: FloatArray) -> str:
+    """Return what a device cannot do with all its power."""
+    needed = float(_delay_s(problem, cap)[0])
+    if name == "max_delay_s":
+        return f"cannot finish by {problem.max_delay_s:g} s even at full power (it needs {needed:.6g} s)"
+    if name == "max_round_delay_s":
+        needed += problem.fastest_compute_s + problem.fixed_delay_s
+        return (
+            f"cannot end the round by {problem.max_round_delay_s:g} s even with all at full power and "
+            f"frequency (it needs {needed:.6g} s)"
+        )
+    return f"reaches an SNR of {float(cap[0]):.4g} at full power"
+
+
 def _excess(problem: AllocationProblem, device: IntArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return by what share each pair misses its deadline within its energy limit, and the other way round."""
-    shape = device.shape
-    late, greedy = np.zeros(shape), np.zeros(shape)
-    limit = problem.energy_limit_of(device)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        watts = watts_per_snr(problem, device, block)
-        cap = problem.max_power_w[device] / watts
-        if problem.max_energy_j is not None:
-            cap = np.minimum(cap, snr_of_energy_limit(problem, device, block))
-            factor = energy_factor(min(snr_floor(problem), LARGEST_SNR))
-            greedy = watts * problem.nat_time_s * factor / limit - 1.0
-        if problem.max_delay_s is not None:
-            late = problem.nat_time_s / np.log1p(cap) / problem.max_delay_s - 1.0
-            too_weak = problem.max_power_w[device] / watts < snr_floor(problem)
-            greedy = np.where(too_weak, np.inf, greedy)  # no energy helps who lacks the power
-    if problem.max_delay_s is None:
-        late = np.full(shape, np.inf)
-    if problem.max_energy_j is None:
-        greedy = np.full(shape, np.inf)
-    late, greedy = (np.where(np.isnan(share), np.inf, np.maximum(share, 0.0)) for share in (late, greedy))
-    return late, greedy
+    """Return by what share each pair is too slow within its energy limit, and too greedy if fast enough."""
+    watts = watts_per_snr(problem, device, block)
+    power_cap = problem.snr_of(device, block, problem.max_power_w[device])
+    cap, greedy = power_cap, np.full(device.shape, np.inf)
+    if problem.max_energy_j is not None:
+        cap = np.minimum(cap, snr_of_energy_limit(problem, device, block))
+        floor = max(snr_floor(problem), problem.min_snr)
+        if floor <= LARGEST_SNR:
+            snr = np.maximum(floor, np.minimum(thrifty_snr(problem, device, block), power_cap))
+            limit = problem.energy_limit_of(device)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                energy = np.where(
+                    snr > 0, energy_at(problem, watts, np.maximum(snr, 1e-300)), watts * problem.nat_time_s
+                )
+                greedy = energy / limit - 1.0
+            can_reach = (power_cap >= floor) & np.isfinite(greedy)
+            greedy = np.where(can_reach, np.maximum(greedy, 0.0), np.inf)  # energy helps nobody without power
+    slow = np.full(device.shape, np.inf)
+    shares = _shares(problem, cap)
+    if shares:
+        slow = np.maximum(np.max(list(shares.values()), axis=0), 0.0)
+    return slow, greedy
+
+
+def _shares(problem: AllocationProblem, cap: FloatArray) -> dict[str, FloatArray]:
+    """Return by what share an upload at the given SNR is too slow or weak for each limit; <= 0: not."""
+    shares = {}
+    delay = _delay_s(problem, cap)
+    if problem.max_delay_s is not None:
+        shares["max_delay_s"] = delay / problem.max_delay_s - 1.0
+    if problem.max_round_delay_s is not None:
+        rest_s = problem.fastest_compute_s + problem.fixed_delay_s
+        shares["max_round_delay_s"] = (rest_s + delay) / problem.max_round_delay_s - 1.0
+    with np.errstate(over="ignore", divide="ignore"):
+        if problem.min_snr > 0.0:
+            shares["min_snr"] = problem.min_snr / cap - 1.0
+        if problem.rate.min_snr > 0.0:
+            shares["rate.min_snr"] = problem.rate.min_snr / cap - 1.0
+    return shares
+
+
+def _delay_s(problem: AllocationProblem, snr: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore", divide="ignore"):
+        return np.asarray(problem.nat_time_s / np.log1p(np.minimum(snr, problem.rate.max_snr)))

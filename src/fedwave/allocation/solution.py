@@ -8,14 +8,15 @@ from enum import Enum
 
 import numpy as np
 
+from fedwave.allocation.own_snr import success_probability
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.errors import ProblemError, require_type
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import (
     compute_delay_s,
     compute_energy_j,
     upload_delay_s,
-    upload_energy_j,
 )
 
 
@@ -27,6 +28,7 @@ class Status(Enum):
     LIMIT = "limit"  # stopped at the limit of matchings or iterations; the proven gap is in ``gap``
     CONVERGED = "converged"  # a fixed point, e.g. of IVES; nothing is proven
     FEASIBLE = "feasible"  # a heuristic's answer that meets every constraint
+    LOST = "uploads lost"  # a heuristic's answer, some of it lost to what it does not plan for
     INFEASIBLE = "infeasible"  # a hard limit cannot be met; the devices concerned do not upload
 
 
@@ -38,7 +40,7 @@ class Allocation:
     block_of_device: IntArray  # (n,), -1 = no block
     transmit_power_w: FloatArray  # (n,)
     cpu_frequency_hz: FloatArray  # (n,)
-    contribution: float  # U, Eq. (32)
+    contribution: float  # U, Eq. (32); with packet errors, what arrives on average
     energy_j: float  # E, Eq. (30): all devices' computing and the selected devices' upload
     compute_delay_s: float  # first term of T, Eq. (31)
     upload_delay_s: float  # second term of T, Eq. (31)
@@ -88,6 +90,7 @@ class Account:
     upload_energy_j: FloatArray  # 0 without a block
     upload_delay_s: FloatArray  # 0 without a block
     is_selected: BoolArray
+    success_probability: FloatArray  # that the upload arrives; 0 without a block, in an outage or if late
 
 
 def account(problem: AllocationProblem, allocation: Allocation) -> Account:
@@ -123,10 +126,18 @@ def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ..
 def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
     entry = account(problem, allocation)
-    contribution = float(problem.contribution[entry.is_selected].sum())
+    contribution = expected_contribution(problem, entry)
     energy = float(entry.compute_energy_j.sum() + entry.upload_energy_j.sum())
     delay = _maximum(entry.compute_delay_s) + _maximum(entry.upload_delay_s)
     return contribution - weighted(problem.energy_weight, energy) - weighted(problem.delay_weight, delay)
+
+
+def expected_contribution(problem: AllocationProblem, entry: Account) -> float:
+    """Return U, Eq. (32): the sum over the selected, each times the probability that its upload arrives."""
+    contribution = problem.contribution[entry.is_selected]
+    if problem.has_risks:
+        contribution = contribution * entry.success_probability[entry.is_selected]
+    return float(contribution.sum())
 
 
 def weighted(weight: float, value: float) -> float:
@@ -146,12 +157,13 @@ def build_allocation(
     reason: str = "",
     iterations: int = 0,
     upload_upper_bound: float = math.inf,
+    free_compute_cost: float | None = None,
     trace: FloatArray | None = None,
 ) -> Allocation:
     """Return the allocation of the given (device, block, power) triples, its cost taken from the definitions.
 
     ``upload_upper_bound`` and ``trace`` are values of (SP2); the cost of computing, (SP1), is taken off
-    here.
+    here, or ``free_compute_cost``, if they count what hurries the CPUs themselves.
     """
     block_of_device = np.full(problem.num_devices, -1, dtype=np.int64)
     block_of_device[device] = block
@@ -161,11 +173,14 @@ def build_allocation(
     compute_energy, compute_delay = float(entry.compute_energy_j.sum()), _maximum(entry.compute_delay_s)
     upload_energy, upload_delay = float(entry.upload_energy_j.sum()), _maximum(entry.upload_delay_s)
     contribution = float(problem.contribution[device].sum())
+    if problem.has_risks:
+        contribution = expected_contribution(problem, entry)
     energy_weight, delay_weight = problem.energy_weight, problem.delay_weight
     compute_cost = weighted(energy_weight, compute_energy) + weighted(delay_weight, compute_delay)
     upload_cost = weighted(energy_weight, upload_energy) + weighted(delay_weight, upload_delay)
     objective = contribution - upload_cost - compute_cost
-    upper_bound = objective if compute_cost == math.inf else upload_upper_bound - compute_cost
+    free_cost = compute_cost if free_compute_cost is None else free_compute_cost
+    upper_bound = objective if compute_cost == math.inf else upload_upper_bound - free_cost
     return Allocation(
         method=method,
         block_of_device=block_of_device,
@@ -180,7 +195,7 @@ def build_allocation(
         reason=reason,
         iterations=iterations,
         upper_bound=max(upper_bound, objective),
-        trace=np.zeros(0) if trace is None else trace - compute_cost,
+        trace=np.zeros(0) if trace is None else trace - free_cost,
     )
 
 
@@ -195,16 +210,40 @@ def _account(
     rate = problem.rate_bps_of(device, block, power_w[device])
     upload_delay[device] = upload_delay_s(rate, model_bits=problem.model_bits)
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
-    upload_energy[sends] = upload_energy_j(power_w[sends], upload_delay[sends])
+    upload_energy[sends] = problem.upload_energy_j(power_w[sends], upload_delay[sends])
+    compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
     return Account(
         compute_energy_j=compute_energy_j(
             frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
         ),
-        compute_delay_s=compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles),
+        compute_delay_s=compute_delay,
         upload_energy_j=upload_energy,
         upload_delay_s=upload_delay,
         is_selected=is_selected,
+        success_probability=_success(
+            problem, block_of_device, power_w, compute_s=_maximum(compute_delay), upload_s=upload_delay
+        ),
     )
+
+
+def _success(
+    problem: AllocationProblem,
+    block_of_device: IntArray,
+    power_w: FloatArray,
+    *,
+    compute_s: float,
+    upload_s: FloatArray,
+) -> FloatArray:
+    """Return with what probability each device's upload arrives: never in an outage or after the round."""
+    success = np.zeros(problem.num_devices)
+    device = np.flatnonzero(block_of_device >= 0)
+    snr = problem.snr_of(device, block_of_device[device], power_w[device])
+    arrives = snr >= problem.min_snr * (1.0 - LIMIT_TOLERANCE)
+    if problem.max_round_delay_s is not None:
+        end_s = compute_s + problem.fixed_delay_s + upload_s[device]
+        arrives &= ~exceeds(end_s, problem.max_round_delay_s)
+    success[device] = np.where(arrives, success_probability(snr, waterfall=problem.waterfall), 0.0)
+    return success
 
 
 def _maximum(values: FloatArray) -> float:

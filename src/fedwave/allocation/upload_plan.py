@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation.assignment import Matching
-from fedwave.allocation.cpu_frequency import CpuPlan
-from fedwave.allocation.limits import meet_limits, watts_per_snr
+from fedwave.allocation.cpu_frequency import CpuPlan, compute_cost, solve_cpu_frequencies
+from fedwave.allocation.delay_cost import DelayCost
+from fedwave.allocation.limits import delay_s, meet_limits, watts_per_snr
 from fedwave.allocation.pairs import PairTable
-from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
+from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.shortfall import nearest_miss, why_no_upload
 from fedwave.allocation.solution import Allocation, Status, build_allocation
-from fedwave.units import BoolArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,20 +34,18 @@ class UploadPlan:
 
 
 def value_at_best_snr(
-    matching: Matching, *, delay_weight: float, nat_time_s: float, snr_floor: float
+    table: PairTable, matching: Matching, delay: DelayCost, *, snr_floor: float
 ) -> tuple[float, float]:
-    """Return the best common SNR of a matching, Theorem 4, and the value g2 of (SP2) there."""
-    snr = best_common_snr(
-        matching.unit_cost,
-        delay_weight=delay_weight,
-        nat_time_s=nat_time_s,
-        smallest=snr_floor,
-        largest=matching.snr_cap,
-    )
-    value = matching.value(energy_factor(snr))
-    if delay_weight:
-        value -= delay_weight * nat_time_s * delay_factor(snr)
-    return snr, value
+    """Return the best common SNR of a matching, Theorem 4, and the value g2 of (SP2) there.
+
+    ``table`` is the one of the problem itself, not a tangent of it.
+    """
+    if table.choice is None:
+        snr = delay.best_snr(matching.unit_cost, smallest=snr_floor, largest=matching.snr_cap)
+        return snr, matching.value(energy_factor(snr)) - delay.at(snr)
+    shared = table.shared_snr(matching.row, matching.column)
+    snr = shared.best_snr(delay, smallest=snr_floor, largest=matching.snr_cap)
+    return snr, shared.value(snr) - delay.at(snr)
 
 
 def finish(
@@ -62,7 +61,10 @@ def finish(
     if plan.matching is not None:
         row, column = plan.matching.row, plan.matching.column
     device, block = plan.table.devices_at(row, column), plan.table.block[row]
-    power = plan.snr * watts_per_snr(problem, device, block)
+    snr = plan.table.snr_at(row, column, plan.snr)
+    power = meet_limits(problem, device, block, snr * watts_per_snr(problem, device, block))
+    free_cost = compute_cost(problem, cpu.cpu_frequency_hz)
+    cpu = hurried(problem, cpu, device, block, power)
     status, reason = plan.status, cpu.reason
     if reason:
         status = Status.INFEASIBLE
@@ -75,14 +77,26 @@ def finish(
         method=method,
         device=device,
         block=block,
-        power_w=meet_limits(problem, device, block, power),
+        power_w=power,
         cpu_frequency_hz=cpu.cpu_frequency_hz,
         status=status,
         reason=reason,
         iterations=plan.num_matchings,
         upload_upper_bound=plan.upper_bound,
+        free_compute_cost=free_cost if problem.max_round_delay_s is not None else None,
         trace=np.asarray(plan.trace, dtype=np.float64),
     )
+
+
+def hurried(
+    problem: AllocationProblem, cpu: CpuPlan, device: IntArray, block: IntArray, power_w: FloatArray
+) -> CpuPlan:
+    """Return the CPU frequencies that leave these uploads the time they need by the round's deadline."""
+    if problem.max_round_delay_s is None or cpu.reason or device.size == 0:
+        return cpu
+    upload_s = float(delay_s(problem, device, block, power_w).max())
+    left_s = problem.max_round_delay_s - problem.fixed_delay_s - upload_s
+    return solve_cpu_frequencies(problem, finish_by_s=left_s)
 
 
 def _explain_nobody(

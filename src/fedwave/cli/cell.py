@@ -10,14 +10,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedwave.errors import ConfigError
 from fedwave.settings import parse_overrides
 from fedwave.wireless.description import CellDescription, TextTable, describe_cell
+from fedwave.wireless.gains_description import (
+    GAINS_SUFFIXES,
+    GainsDescription,
+    describe_gains,
+    export_gains,
+)
 from fedwave.wireless.load import CELL_PRESETS, load_cell, preset_table
 
 
 def cell(
     preset: str = typer.Argument(
-        None, help="A preset's name or a .toml file. Without one: the list of presets."
+        None, help="A preset's name, a .toml file, or a file of gains. Without one: the list of presets."
     ),
     setting: list[str] = typer.Option(
         [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."
@@ -28,6 +35,10 @@ def cell(
         None, help="Size S of an upload in bits. Default: the paper's CNN in float32; 1 in normalised cells."
     ),
     plot: Path = typer.Option(None, help="Write a map and histograms to this .png, .pdf or .svg file."),
+    export: Path = typer.Option(
+        None, help="Write the channel gains of the first --rounds to this .npy file."
+    ),
+    rounds: int = typer.Option(1, min=1, help="Rounds to export."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of tables."),
 ) -> None:
     """Show a radio cell: the link budget of its best, median and worst device, and its fleet."""
@@ -35,12 +46,19 @@ def cell(
     if preset is None:
         _print_presets(console)
         return
+    if Path(preset).suffix in GAINS_SUFFIXES:
+        _print_gains(console, describe_gains(Path(preset), in_db=_in_db(setting)), as_json=as_json)
+        return
     built = load_cell(preset, num_devices=devices, seed=seed, overrides=parse_overrides(setting))
     description = describe_cell(built, name=preset, model_bits=model_bits)
     if as_json:
         typer.echo(json.dumps(description.as_json(), indent=2))
     else:
         _print_description(console, description)
+    if export is not None:
+        export_gains(built, export, num_rounds=rounds)
+        if not as_json:
+            console.print(f"\nGains: {escape(str(export))}")
     if plot is not None:
         from fedwave.plots.cell import plot_cell
 
@@ -48,6 +66,28 @@ def cell(
         plot_cell(built, description.budget, plot, title=title)
         if not as_json:
             console.print(f"\nPicture: {escape(str(plot))}")
+
+
+def _in_db(setting: list[str]) -> bool:
+    """Return what ``-s channel.in_db=true`` says; a file of gains has no other setting."""
+    given = parse_overrides(setting)
+    in_db = (
+        given.get("channel", {}).get("in_db", False) if isinstance(given.get("channel", {}), dict) else None
+    )
+    if not isinstance(in_db, bool) or given not in ({}, {"channel": {"in_db": in_db}}):
+        raise ConfigError("A file of gains has one setting, got others. Use -s channel.in_db=true or none.")
+    return in_db
+
+
+def _print_gains(console: Console, description: GainsDescription, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(description.as_json(), indent=2))
+        return
+    console.print(f"[bold]{escape(description.path)}[/bold]")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for label, text in description.lines():
+        table.add_row(label, text)
+    console.print(table)
 
 
 def _print_presets(console: Console) -> None:
@@ -67,7 +107,10 @@ def _print_description(console: Console, description: CellDescription) -> None:
     console.print(_table(description.budget_table))
     console.print()
     console.print(_table(description.fleet_table))
-    for warning in description.cell.warnings:
+    weights = ", ".join(f"{name} = {value:.2g}" for name, value in description.suggested_weights.items())
+    if weights:
+        console.print(f"\nFor normalised contributions start from: {weights}")
+    for warning in description.warnings:
         console.print(f"[yellow]warning:[/yellow] {escape(warning)}")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from fedwave.allocation import METHODS
@@ -30,8 +31,9 @@ from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, PASSED, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
+from fedwave.learning.operations import sample_operations
 from fedwave.learning.quantise import message_bits
-from fedwave.learning.rules import LOCAL_RULES
+from fedwave.learning.rules import LOCAL_RULES, LocalRule
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
 from fedwave.learning.tasks import TASKS
 from fedwave.memory import require_memory
@@ -46,6 +48,7 @@ from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.world import IdealWorld
 from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS
 
 # A chunk of devices computes on about this many input values at once: enough to keep a core busy, few enough
 # to stay in its cache. On 28x28 images it makes 64 samples, the flat part of the measured curve.
@@ -78,9 +81,9 @@ def build_simulation(
         data.num_outputs,
         **{name: tuple(value) for name, value in options.items() if value is not None},
     )
-    federation, warnings = build_federation(experiment, train, model)
     require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")
     rule = LOCAL_RULES[algorithm.gradient](inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
+    federation, warnings = build_federation(experiment, train, model, task, rule)
     chunk_samples = experiment.execution.chunk_samples or min(
         max(VALUES_PER_CHUNK // math.prod(data.input_shape), 16), 1024
     )
@@ -236,12 +239,13 @@ def build_server_step(experiment: Experiment) -> ServerStep:
 
 
 def build_federation(
-    experiment: Experiment, train: DevicePool, model: Model
+    experiment: Experiment, train: DevicePool, model: Model, task: Task, rule: LocalRule
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return the server and the world of the experiment, and warnings about their settings."""
     step = build_server_step(experiment)
     if experiment.cell is not None:
-        return _over_a_cell(experiment, experiment.cell, train, model, step)
+        operations = operations_per_sample(experiment.cell, train, model, task, rule)
+        return _over_a_cell(experiment, experiment.cell, train, model, step, operations)
     wanted = experiment.selection.num_selected
     num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
     require_enough_devices(num_selected, len(train))
@@ -257,11 +261,30 @@ def build_chooser(experiment: Experiment, train: DevicePool, num_selected: int) 
     return Chooser(policy, train.num_samples, experiment.seed, section.everyone_computes)
 
 
+def operations_per_sample(
+    section: CellSection, train: DevicePool, model: Model, task: Task, rule: LocalRule
+) -> float:
+    """Return the multiply-adds that a sample costs on average, where the cell's cycles follow from them."""
+    if section.fleet.cycles_per_operation is None:
+        return PAPER_CNN_OPERATIONS  # not asked for: the settings or a file give the cycles
+    first = train.query(np.array([0]))
+    counted = sample_operations(
+        model, task, rule, sample=first.inputs[0, 0].cpu(), target=first.targets[0, 0].cpu()
+    )
+    num_query = int(train.num_query.sum())
+    return counted.mean(int(train.num_samples.sum()) - num_query, num_query)
+
+
 def _over_a_cell(
-    experiment: Experiment, section: CellSection, train: DevicePool, model: Model, step: ServerStep
+    experiment: Experiment,
+    section: CellSection,
+    train: DevicePool,
+    model: Model,
+    step: ServerStep,
+    operations: float,
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return a federation whose training devices, in order, are the devices of a radio cell."""
-    cell = Cell.build(section, num_devices=len(train), seed=experiment.seed)
+    cell = Cell.build(section, num_devices=len(train), seed=experiment.seed, operations_per_sample=operations)
     cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
     num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
     bits = model_bits(section, model)
@@ -282,7 +305,13 @@ def _over_a_cell(
         max_delay_s=section.max_delay_s,
         max_energy_j=section.max_energy_j,
         deadline_s=section.losses.deadline_s,
+        outage_snr=cell.upload_risks.planned_min_snr,
+        packet_error_waterfall=section.losses.packet_error_waterfall,
         report_bits=section.report_bits,
+        rate=cell.rate_model,
+        radio=cell.radio_power,
+        min_frequency_hz=cell.fleet.min_frequency_hz,
+        downlink=cell.downlink,
     )
     world = CellWorld(
         cell=cell,

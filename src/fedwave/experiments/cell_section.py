@@ -30,7 +30,8 @@ class CellSection(CellConfig):
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")
     contribution_scale: ScaleKind = Field(
-        "raw", description="raw u; u plus contribution_constant; or normalised to mean |u| = 1."
+        "normalised",
+        description="normalised to mean |u| = 1; raw u (default in a unitless cell); or u plus a constant.",
     )
     contribution_constant: FiniteFloat = Field(
         0.0, description="The footnote's constant, for scale constant."
@@ -57,6 +58,9 @@ class CellSection(CellConfig):
                 "or a scheme that needs no cell."
             )
         filled = with_preset(given, cls)
+        # Joules and seconds meet a u of thousands in a cell with units: unscaled, costs would decide nothing.
+        if filled.get("normalised"):
+            filled = {"contribution_scale": "raw", **filled}
         return {**filled, "preset": given["preset"]} if "preset" in given else filled
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ _MARKS = {"best": "#1b7f3b", "median": "#e08a00", "worst": "#c22f2f"}
 
 
 def plot_cell(cell: Cell, budget: LinkBudget, path: Path, *, title: str) -> None:
-    """Write the picture: a map (where the cell has one) and histograms of SNR and upload time."""
+    """Write the picture: a map (where the cell has one) and histograms of SINR and upload time."""
     require_picture_name(path)
     figure_module = import_extra("matplotlib.figure", purpose="Plotting", extra="plots")
     has_map = cell.position_m is not None
@@ -27,20 +27,20 @@ def plot_cell(cell: Cell, budget: LinkBudget, path: Path, *, title: str) -> None
     figure.suptitle(plain(title))
     if has_map:
         _map(figure, axes[0], cell, budget)
-    _snr_histogram(axes[-2], budget)
+    _sinr_histogram(axes[-2], budget)
     _delay_histogram(axes[-1], budget, unit="" if cell.config.normalised else " [s]")
     save_figure(figure, path)
 
 
 def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:
     assert cell.position_m is not None
-    snr_db = linear_to_db(budget.links.snr)
-    is_heard = np.isfinite(snr_db)
-    order = np.argsort(-snr_db)  # the weak ones on top: they are the ones to look for
+    sinr_db = linear_to_db(budget.links.sinr)
+    is_heard = np.isfinite(sinr_db)
+    order = np.argsort(-sinr_db)  # the weak ones on top: they are the ones to look for
     order = order[is_heard[order]]
     size = float(np.clip(6000.0 / cell.num_devices, 2.0, 40.0))
     sight = None if cell.large_scale is None else cell.large_scale.is_line_of_sight
-    limits = np.percentile(snr_db[is_heard], [2, 98]) if is_heard.any() else (0.0, 1.0)
+    limits = np.percentile(sinr_db[is_heard], [2, 98]) if is_heard.any() else (0.0, 1.0)
     groups: list[tuple[str, BoolArray, str | None]] = [("o", np.ones(cell.num_devices, dtype=np.bool_), None)]
     if sight is not None:
         groups = [("o", sight, "line of sight"), ("s", ~sight, "blocked")]
@@ -48,7 +48,7 @@ def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:
     for marker, members, label in groups:
         chosen = order[members[order]]
         points = axis.scatter(
-            *cell.position_m[chosen].T, c=snr_db[chosen], s=size, marker=marker, label=label, cmap="viridis",
+            *cell.position_m[chosen].T, c=sinr_db[chosen], s=size, marker=marker, label=label, cmap="viridis",
             vmin=limits[0], vmax=limits[1], edgecolors="black", linewidths=0.3 if size > 10 else 0.0,
         )  # fmt: skip
     axis.scatter(0, 0, marker="^", s=110, color="black", label="base station", zorder=0)
@@ -63,18 +63,18 @@ def _map(figure: Any, axis: Any, cell: Cell, budget: LinkBudget) -> None:
         frameon=False,
         handletextpad=0.2,
     )
-    for handle in legend.legend_handles[:-1]:  # the colour means SNR: shapes are shown in grey
+    for handle in legend.legend_handles[:-1]:  # the colour means SINR: shapes are shown in grey
         handle.set_array(None)
         handle.set_facecolor("lightgrey")
         handle.set_sizes([36.0])
-    figure.colorbar(points, ax=axis, label="SNR at full power [dB]", extend="both", shrink=0.9)
+    figure.colorbar(points, ax=axis, label="SINR at full power [dB]", extend="both", shrink=0.9)
 
 
-def _snr_histogram(axis: Any, budget: LinkBudget) -> None:
-    snr_db = linear_to_db(budget.links.snr)
-    _histogram(axis, snr_db[np.isfinite(snr_db)])
-    _mark(axis, {row.who: row.snr_db for row in budget.rows}, " dB")
-    axis.set(xlabel="SNR at full power [dB]", ylabel="devices", title="Signal")
+def _sinr_histogram(axis: Any, budget: LinkBudget) -> None:
+    sinr_db = linear_to_db(budget.links.sinr)
+    _histogram(axis, sinr_db[np.isfinite(sinr_db)])
+    _mark(axis, {row.who: row.sinr_db for row in budget.rows}, " dB")
+    axis.set(xlabel="SINR at full power [dB]", ylabel="devices", title="Signal")
 
 
 def _delay_histogram(axis: Any, budget: LinkBudget, *, unit: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fedwave.allocation import METHODS, Allocation, AllocationProblem, allocate
+from fedwave.allocation import METHODS, Allocation, AllocationProblem, Status, allocate
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.chooser import Chooser
@@ -16,15 +16,21 @@ from fedwave.server.contribution_scale import ContributionScale
 from fedwave.server.plan import Plan
 from fedwave.server.planner import PlannerState
 from fedwave.server.reports import Reports
-from fedwave.server.round_problem import round_problem, round_workload_cycles
+from fedwave.server.round_problem import (
+    broadcast_delay_s,
+    planned_risks,
+    round_problem,
+    round_workload_cycles,
+)
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.downlink import Downlink
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.reporting import report_phase
 
 MIN_KEPT_MODELS = 256  # any device may be chosen: keep the likeliest, the few others compute again
-# Plan to be a billionth early: the sum of a round's phases may round to just past its deadline.
-DEADLINE_SHARE = 1.0 - 1e-9
+SHANNON, PLAIN = RateModel(), RadioPower()  # as in the paper
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,8 +55,22 @@ class CellPlanner:
     method_options: Mapping[str, Any] = field(default_factory=dict)
     max_delay_s: float | None = None  # hard limits that every method respects
     max_energy_j: float | None = None
-    deadline_s: float | None = None  # of the round: methods that choose plan for it, the others run into it
+    # What may keep an upload from arriving: methods that choose plan for it, the others run into it.
+    deadline_s: float | None = None  # of the round
+    outage_snr: float | None = None  # linear; an upload below is not decoded
+    outage_margin: float = 1.0  # plan for a threshold higher by this factor
+    packet_error_waterfall: float | None = None  # m of Chen et al.: error 1 - exp(-m / SNR)
     report_bits: float = 0.0
+    rate: RateModel = SHANNON  # what the modem makes of an SNR
+    radio: RadioPower = PLAIN  # what sending drains
+    min_frequency_hz: FloatArray | float | None = None  # nu_min
+    downlink: Downlink | None = None  # how the global model comes down; None: at no cost
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.outage_margin < np.inf:
+            raise ProblemError(
+                f"outage_margin must be a factor >= 1, got {self.outage_margin:g}. Use 1 for no margin."
+            )
 
     @property
     def max_models(self) -> int:
@@ -74,10 +94,6 @@ class CellPlanner:
         proposed = self.chooser.select(round_index, reports, state)
         problem = self._problem(reports, channel)
         allocation = self._allocate(round_index, problem, proposed)
-        time_left_s = self._time_left_s(allocation, reports, channel)
-        if time_left_s is not None and 0.0 < time_left_s < allocation.upload_delay_s:
-            problem = replace(problem, max_delay_s=time_left_s)
-            allocation = self._allocate(round_index, problem, proposed)
         plan = Plan(
             selected=allocation.selected,
             allocation=allocation,
@@ -111,6 +127,15 @@ class CellPlanner:
             delay_weight=self.delay_weight,
             max_delay_s=self.max_delay_s,
             max_energy_j=self.max_energy_j,
+            rate=self.rate,
+            radio=self.radio,
+            min_frequency_hz=self.min_frequency_hz,
+            **planned_risks(
+                min_snr=(self.outage_snr or 0.0) * self.outage_margin,
+                packet_error_waterfall=self.packet_error_waterfall,
+                deadline_s=self.deadline_s,
+                fixed_delay_s=self._fixed_delay_s(reports, channel),
+            ),
         )
 
     def _allocate(self, round_index: int, problem: AllocationProblem, proposed: IntArray) -> Allocation:
@@ -122,19 +147,28 @@ class CellPlanner:
             **self.method_options,
         )
 
-    def _time_left_s(self, allocation: Allocation, reports: Reports, channel: ChannelDraw) -> float | None:
-        """Return what the deadline leaves for the upload, if there is one and the method can plan for it."""
-        if self.deadline_s is None or METHODS[self.method].serves_given_devices:
-            return None
-        _, report_phase_s = report_phase(
+    def _fixed_delay_s(self, reports: Reports, channel: ChannelDraw) -> float:
+        """Return how long the broadcast takes, and the reports that must be in before anybody uploads."""
+        if self.deadline_s is None:
+            return 0.0
+        broadcast_s = broadcast_delay_s(
+            self.downlink, channel, listeners=reports.device_index, model_bits=self.model_bits
+        )
+        return broadcast_s + self._report_phase_s(reports, channel)
+
+    def _report_phase_s(self, reports: Reports, channel: ChannelDraw) -> float:
+        if not self._waits_for_reports:
+            return 0.0
+        _, phase_s = report_phase(
             self.fleet.max_power_w,
             channel,
             device_index=reports.device_index,
             report_bits=self.report_bits,
             bandwidth_hz=self.bandwidth_hz,
             noise_psd_w_per_hz=self.noise_psd_w_per_hz,
+            rate_model=self.rate,
         )
-        return self.deadline_s * DEADLINE_SHARE - allocation.compute_delay_s - report_phase_s
+        return phase_s
 
 
 def _reason(allocation: Allocation) -> str:
@@ -142,4 +176,6 @@ def _reason(allocation: Allocation) -> str:
     if allocation.num_selected == 0:
         why = allocation.reason or "no upload is worth its energy and delay"
         return f"nobody uploads, the model stays as it is: {why}"
+    if allocation.status is Status.LOST:
+        return ""  # the method does not plan for that; the round's record says which uploads were lost
     return allocation.reason

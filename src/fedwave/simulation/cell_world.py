@@ -10,7 +10,7 @@ from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server import Plan, Reports
 from fedwave.server.round_problem import round_workload_cycles
-from fedwave.simulation.ledger import RoundCosts
+from fedwave.simulation.ledger import RoundCosts, UploadLinks
 from fedwave.simulation.world import Outcome
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.cell import Cell
@@ -23,7 +23,7 @@ from fedwave.wireless.link import (
     upload_delay_s,
     upload_energy_j,
 )
-from fedwave.wireless.reporting import report_phase
+from fedwave.wireless.reporting import ReportPhase, report_turns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,19 +51,22 @@ class CellWorld:
         fleet = self.cell.fleet
         workload = round_workload_cycles(fleet, self.num_samples, self.num_local_steps, computes)
         frequency = plan.allocation.cpu_frequency_hz
-        compute_time = compute_delay_s(frequency, workload_cycles=workload)
-        report_time, report_phase_s = self._report(plan, reports, channel)
+        downlink = self.cell.downlink
+        broadcast_s = self._broadcast_s(reports, channel)
+        full_compute_time = compute_delay_s(frequency, workload_cycles=workload)
+        reporting = self._report(plan, reports, channel)
         # All reports must be in before the blocks are given out: uploads start together.
-        uploads_start_s = float(compute_time.max(initial=0.0)) + report_phase_s
+        reports_start_s = broadcast_s + float(full_compute_time.max(initial=0.0))
+        uploads_start_s = reports_start_s + reporting.duration_s
 
         selected, power = plan.selected, plan.allocation.transmit_power_w
-        snr, slot_time = self._uploads(plan, channel)
+        links, slot_time = self._uploads(plan, channel)
         risks = self.cell.upload_risks
         outcome = upload_outcome(
             risks,
             device_index=selected,
             num_devices=self.cell.num_devices,
-            snr=snr,
+            snr=links.sinr[selected],
             finish_time_s=uploads_start_s + slot_time[selected],
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
         )
@@ -71,56 +74,92 @@ class CellWorld:
         delay_s = uploads_start_s + float(slot_time.max(initial=0.0))
         if risks.deadline_s is not None:
             delay_s = min(delay_s, risks.deadline_s)
+        # At the round's end everybody stops: what is late pays for the time until then, not for more.
+        downlink_time = np.where(computes, min(broadcast_s, delay_s), 0.0)
+        compute_time = np.minimum(full_compute_time, max(delay_s - broadcast_s, 0.0))
+        report_time = reporting.time_until_s(delay_s - reports_start_s)
         sends = selected[outcome.transmitted]
         upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
-        upload_time[sends] = slot_time[sends]
+        upload_time[sends] = np.minimum(slot_time[sends], max(delay_s - uploads_start_s, 0.0))
+        radio = self.cell.radio_power
         with_power = sends[power[sends] > 0]  # without power there is no energy, however long it lasts
-        upload_energy[with_power] = upload_energy_j(power[with_power], slot_time[with_power])
-        idle_time = np.maximum(delay_s - (compute_time + report_time + upload_time), 0.0)
+        upload_energy[with_power] = upload_energy_j(power[with_power], upload_time[with_power], radio=radio)
+        idle_time = np.maximum(delay_s - (downlink_time + compute_time + report_time + upload_time), 0.0)
         costs = RoundCosts(
+            downlink_energy_j=downlink_time * (0.0 if downlink is None else downlink.receive_power_w),
+            downlink_time_s=downlink_time,
+            broadcast_energy_j=0.0 if downlink is None else downlink.power_w * min(broadcast_s, delay_s),
             compute_energy_j=compute_energy_j(
                 frequency, workload_cycles=workload, capacitance=fleet.capacitance
-            ),
+            )
+            * _share(compute_time, full_compute_time),
             compute_time_s=compute_time,
-            report_energy_j=report_time * fleet.max_power_w,
+            report_energy_j=report_time * radio.drain_w(fleet.max_power_w),
             report_time_s=report_time,
             upload_energy_j=upload_energy,
             upload_time_s=upload_time,
             idle_energy_j=self.idle_power_w * idle_time,
             idle_time_s=idle_time,
             delay_s=delay_s,
+            links=links,
         )
         return Outcome(selected[outcome.arrived], outcome.fate, costs)
 
-    def _uploads(self, plan: Plan, channel: ChannelDraw) -> tuple[FloatArray, FloatArray]:
-        """Return the SNR of each upload, and how long each device's lasts (0 without one)."""
+    def _broadcast_s(self, reports: Reports, channel: ChannelDraw) -> float:
+        if self.cell.downlink is None:
+            return 0.0
+        return self.cell.downlink.broadcast_time_s(
+            channel.channel_gain, listeners=reports.device_index, model_bits=self.model_bits
+        )
+
+    def _uploads(self, plan: Plan, channel: ChannelDraw) -> tuple[UploadLinks, FloatArray]:
+        """Return the links of the uploads, and how long each device's lasts (0 without one)."""
         assert plan.allocation is not None  # play
-        selected = plan.selected
+        selected, cell = plan.selected, self.cell
         block = plan.allocation.block_of_device[selected]
         power = plan.allocation.transmit_power_w[selected]
         gain = channel.channel_gain
         gain = gain[selected, block] if gain.ndim == 2 else gain[selected]
         interference_w = channel.interference_w[block]
-        bandwidth_hz, noise_psd = self.cell.bandwidth_hz, self.cell.noise_psd_w_per_hz
         rate = uplink_rate_bps(
             power,
             gain,
             interference_w=interference_w,
-            bandwidth_hz=bandwidth_hz,
-            noise_psd_w_per_hz=noise_psd,
+            bandwidth_hz=cell.bandwidth_hz,
+            noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
+            rate_model=cell.rate_model,
         )
-        slot_time = np.zeros(self.cell.num_devices)
+        sinr = power * gain / (interference_w + cell.bandwidth_hz * cell.noise_psd_w_per_hz)
+        slot_time = np.zeros(cell.num_devices)
         slot_time[selected] = upload_delay_s(rate, model_bits=self.model_bits)
-        return power * gain / (interference_w + bandwidth_hz * noise_psd), slot_time
+        # Where the modems have no link at all, the server grants no slot: nothing is sent.
+        slot_time[selected[sinr < cell.rate_model.min_snr]] = 0.0
+        links = UploadLinks.without_uploads(self.num_samples)
+        for column, values in (
+            (links.channel_gain, gain),
+            (links.interference_w, interference_w),
+            (links.sinr, sinr),
+            (links.rate_bps, rate),
+        ):
+            column[selected] = values
+        return links, slot_time
 
-    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> tuple[FloatArray, float]:
+    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> ReportPhase:
         if not plan.waits_for_reports:
-            return np.zeros(self.cell.num_devices), 0.0
-        return report_phase(
+            return ReportPhase.skipped(self.cell.num_devices)
+        return report_turns(
             self.cell.fleet.max_power_w,
             channel,
             device_index=reports.device_index,
             report_bits=self.report_bits,
             bandwidth_hz=self.cell.bandwidth_hz,
             noise_psd_w_per_hz=self.cell.noise_psd_w_per_hz,
+            rate_model=self.cell.rate_model,
         )
+
+
+def _share(time_s: FloatArray, full_time_s: FloatArray) -> FloatArray:
+    """Return how much of each update was done; exactly 1 where nothing was cut off."""
+    share = np.ones_like(full_time_s)
+    np.divide(time_s, full_time_s, out=share, where=time_s < full_time_s)
+    return share

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.learning.tasks import Metric
-from fedwave.simulation.ledger import Ledger, RoundCosts
+from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
 from fedwave.simulation.records import HeldOutResult, RoundRecord
 from fedwave.simulation.round import RoundEvents
 from fedwave.units import FloatArray, IntArray
@@ -41,6 +41,12 @@ class Facts:
         """What the round cost; only columns of a cell ask for it."""
         assert self.events.outcome.costs is not None
         return self.events.outcome.costs
+
+    @property
+    def links(self) -> UploadLinks:
+        """The links of the round's uploads; only columns of a cell ask for them."""
+        assert self.costs.links is not None
+        return self.costs.links
 
     @property
     def first_norms(self) -> FloatArray:
@@ -111,6 +117,10 @@ def _total(name: str) -> Callable[[Facts], float]:
 
 def _cost(name: str) -> Callable[[Facts], Any]:
     return lambda facts: getattr(facts.costs, name)
+
+
+def _link(name: str) -> Callable[[Facts], Any]:
+    return lambda facts: getattr(facts.links, name)
 
 
 def _of_heldout(name: str) -> Callable[[Facts], float | None]:
@@ -186,7 +196,13 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "share of devices for which a smaller gradient would count more, see deviations.md",
         _below,
     ),
-    Column("contribution", "number", "U, Eq. (32)", _allocation("contribution"), needs_cell=True),
+    Column(
+        "contribution",
+        "number",
+        "U, Eq. (32), of what is expected to arrive",
+        _allocation("contribution"),
+        needs_cell=True,
+    ),
     Column(
         "objective", "number", "U - eta_1 E - eta_2 T, problem (P)", _allocation("objective"), needs_cell=True
     ),
@@ -224,6 +240,27 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "text",
         "what a reader of the round should know, e.g. why nobody uploads",
         _note,
+        needs_cell=True,
+    ),
+    Column(
+        "downlink_energy_j",
+        "number",
+        "joules of listening to the broadcast of the global model",
+        _total("downlink_energy_j"),
+        needs_cell=True,
+    ),
+    Column(
+        "downlink_time_s",
+        "number",
+        "seconds of that broadcast",
+        lambda facts: float(facts.costs.downlink_time_s.max(initial=0.0)),
+        needs_cell=True,
+    ),
+    Column(
+        "broadcast_energy_j",
+        "number",
+        "joules of the base station for it; no battery's, so in no sum",
+        _cost("broadcast_energy_j"),
         needs_cell=True,
     ),
     Column(
@@ -295,6 +332,13 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         needs_cell=True,
     ),
     Column("block", "integer", "its radio block; -1: none", _allocation("block_of_device"), needs_cell=True),
+    Column("num_samples", "integer", "D_i, its training samples", _link("num_samples"), needs_cell=True),
+    Column(
+        "channel_gain", "number", "h on its block; empty without one", _link("channel_gain"), needs_cell=True
+    ),
+    Column("interference_w", "number", "I of its block", _link("interference_w"), needs_cell=True),
+    Column("sinr", "number", "p h / (I + B N0), as a ratio", _link("sinr"), needs_cell=True),
+    Column("rate_bps", "number", "its rate, Eq. (25)", _link("rate_bps"), needs_cell=True),
     Column("transmit_power_w", "number", "its power", _allocation("transmit_power_w"), needs_cell=True),
     Column(
         "cpu_frequency_hz", "number", "its CPU frequency", _allocation("cpu_frequency_hz"), needs_cell=True
@@ -302,6 +346,7 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     *(
         Column(f"{phase}_{what}", "number", f"{unit} of {meaning}", _cost(f"{phase}_{what}"), needs_cell=True)
         for phase, meaning in (
+            ("downlink", "listening to the broadcast"),
             ("compute", "the local update"),
             ("report", "the contribution report"),
             ("upload", "the upload"),

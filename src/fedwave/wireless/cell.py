@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from fedwave.errors import ProblemError, require_type, shown
 from fedwave.memory import require_memory
 from fedwave.rng import Stream, generator
-from fedwave.units import FloatArray
+from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.channels import CHANNELS, Channel
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.delivery import UploadRisks
+from fedwave.wireless.downlink import Downlink
+from fedwave.wireless.ergodic import ergodic_share
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.fleet_draw import draw_fleet
+from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS, draw_fleet
 from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
 
 
@@ -31,12 +36,22 @@ class Cell:
     fleet: Fleet
     channel: Channel
     num_blocks: int
-    bandwidth_hz: float
+    bandwidth_hz: float  # of what a device gets: blocks_per_device blocks
     noise_psd_w_per_hz: float  # the receiver's noise figure included
 
     @classmethod
-    def build(cls, config: CellConfig, *, num_devices: int, seed: int) -> Cell:
-        """Return the cell with its fleet and places drawn; files are read and checked here."""
+    def build(
+        cls,
+        config: CellConfig,
+        *,
+        num_devices: int,
+        seed: int,
+        operations_per_sample: float = PAPER_CNN_OPERATIONS,
+    ) -> Cell:
+        """Return the cell with its fleet and places drawn; files are read and checked here.
+
+        ``operations_per_sample`` turns ``fleet.cycles_per_operation`` into cycles: multiply-adds of a model.
+        """
         require_type(config, CellConfig, name="config", fix="Make one with load_cell_config(preset or file).")
         if not isinstance(num_devices, int) or isinstance(num_devices, bool) or num_devices < 1:
             raise ProblemError(
@@ -52,12 +67,18 @@ class Cell:
         return cls(
             config=config,
             seed=seed,
-            fleet=draw_fleet(config.fleet, num_devices=num_devices, seed=seed),
+            fleet=draw_fleet(
+                config.fleet, num_devices=num_devices, seed=seed, operations_per_sample=operations_per_sample
+            ),
             channel=CHANNELS[config.channel.kind].build(
-                config.channel, num_devices=num_devices, num_blocks=config.num_blocks, seed=seed
+                config.channel,
+                num_devices=num_devices,
+                num_blocks=config.num_blocks,
+                bandwidth_hz=config.group_bandwidth_hz,
+                seed=seed,
             ),
             num_blocks=config.num_blocks,
-            bandwidth_hz=config.bandwidth_hz,
+            bandwidth_hz=config.group_bandwidth_hz,
             noise_psd_w_per_hz=config.effective_noise_psd_w_per_hz,
         )
 
@@ -88,8 +109,35 @@ class Cell:
 
     @property
     def upload_risks(self) -> UploadRisks:
-        """What can keep an upload in this cell from arriving."""
-        return self.config.losses.risks
+        """What can keep an upload in this cell from arriving; below the modem's own floor nothing does."""
+        risks, floor = self.config.losses.risks, self.rate_model.min_snr
+        return risks if floor == 0.0 else replace(risks, outage_snr=max(floor, risks.outage_snr or 0.0))
+
+    @property
+    def rate_model(self) -> RateModel:
+        """What the modems make of an SINR."""
+        return self.config.rate.model
+
+    @property
+    def radio_power(self) -> RadioPower:
+        """What sending drains from a battery."""
+        return self.config.radio.power
+
+    @property
+    def downlink(self) -> Downlink | None:
+        """How the global model comes down; None: at no cost."""
+        settings = self.config.downlink
+        if not settings.broadcast:
+            return None
+        bandwidth_hz = self.num_blocks * self.bandwidth_hz
+        rise = db_to_linear(settings.noise_figure_db + settings.noise_rise_db)
+        return Downlink(
+            power_w=settings.linear_power_w,
+            bandwidth_hz=bandwidth_hz,
+            noise_w=bandwidth_hz * self.config.thermal_noise_psd_w_per_hz * rise,
+            receive_power_w=settings.receive_power_w,
+            rate=self.rate_model,
+        )
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -124,6 +172,16 @@ class Cell:
             rng=generator(self.seed, Stream.INTERFERENCE, drawn_round),
         )
         channel_gain = self.channel.gain(round_index, rng=generator(self.seed, Stream.CHANNEL, drawn_round))
+        if self.channel.ergodic_k_factor is not None:
+            channel_gain = self._ergodic_gain(channel_gain, interference_w, self.channel.ergodic_k_factor)
         channel_gain.flags.writeable = False
         interference_w.flags.writeable = False
         return ChannelDraw(channel_gain=channel_gain, interference_w=interference_w)
+
+    def _ergodic_gain(
+        self, mean_gain: FloatArray, interference_w: FloatArray, k_factor: FloatArray
+    ) -> FloatArray:
+        """Return the gains (n, M) without fading that give the ergodic rate at full power, and less below."""
+        full_snr = (self.fleet.max_power_w * mean_gain)[:, np.newaxis] / (interference_w + self.noise_w)
+        share = ergodic_share(full_snr, k_factor[:, np.newaxis])
+        return mean_gain[:, np.newaxis] * share

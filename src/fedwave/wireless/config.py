@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from fedwave.settings import PositiveFloat, PositiveInt, Section
 from fedwave.units import db_to_linear, dbm_to_watt
@@ -12,6 +12,7 @@ from fedwave.wireless.channels import ChannelConfig
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.fleet_draw import FleetConfig
 from fedwave.wireless.interference import Interference, NoInterference
+from fedwave.wireless.radio_settings import DownlinkConfig, RadioConfig, RateConfig
 from fedwave.wireless.setting_types import Decibel, Probability
 
 
@@ -19,6 +20,7 @@ class LossConfig(Section):
     """What can keep an upload from arriving. By default nothing does, as in the paper."""
 
     outage_snr_db: Decibel | None = None  # below this SNR the upload cannot be decoded
+    outage_margin_db: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0  # how far above it a planner stays
     packet_error_waterfall: PositiveFloat | None = None  # m of Chen et al.: error 1 - exp(-m / SNR)
     dropout_probability: Probability = 0.0  # a device leaves between its report and its upload
     deadline_s: PositiveFloat | None = None  # uploads that finish later are discarded
@@ -28,6 +30,7 @@ class LossConfig(Section):
         """The same in linear units, as ``upload_outcome`` takes it."""
         return UploadRisks(
             outage_snr=None if self.outage_snr_db is None else db_to_linear(self.outage_snr_db),
+            outage_margin=db_to_linear(self.outage_margin_db),
             packet_error_waterfall=self.packet_error_waterfall,
             dropout_probability=self.dropout_probability,
             deadline_s=self.deadline_s,
@@ -41,8 +44,9 @@ class CellConfig(Section):
 
     description: str = ""
     normalised: bool = False  # the paper's unitless numbers: SI sanity checks do not apply
-    num_blocks: PositiveInt
-    bandwidth_hz: PositiveFloat
+    num_blocks: PositiveInt  # M: how many can upload at a time
+    blocks_per_device: PositiveInt = 1  # k: each of the M is a group of k blocks
+    bandwidth_hz: PositiveFloat  # B, of one block
     noise_psd_w_per_hz: PositiveFloat | None = None
     noise_psd_dbm_per_hz: Decibel | None = None
     noise_figure_db: Decibel = 0.0
@@ -51,6 +55,9 @@ class CellConfig(Section):
     fleet: FleetConfig
     interference: Interference = NoInterference()
     losses: LossConfig = LossConfig()
+    rate: RateConfig = RateConfig()
+    radio: RadioConfig = RadioConfig()
+    downlink: DownlinkConfig = DownlinkConfig()
 
     @model_validator(mode="after")
     def _one_noise(self) -> CellConfig:
@@ -62,12 +69,20 @@ class CellConfig(Section):
         return self
 
     @property
+    def group_bandwidth_hz(self) -> float:
+        """What one device gets: k B."""
+        return self.blocks_per_device * self.bandwidth_hz
+
+    @property
     def effective_noise_psd_w_per_hz(self) -> float:
         """The noise density at the decoder: thermal noise times the receiver's noise figure."""
-        if self.noise_psd_w_per_hz is not None:
-            thermal_w_per_hz = self.noise_psd_w_per_hz
-        else:
-            assert self.noise_psd_dbm_per_hz is not None  # _one_noise
-            thermal_w_per_hz = dbm_to_watt(self.noise_psd_dbm_per_hz)
         # A figure of 0 dB multiplies by exactly 1: the paper's N0 = 1 stays 1 to the last bit.
-        return float(thermal_w_per_hz * 10.0 ** (self.noise_figure_db / 10.0))
+        return float(self.thermal_noise_psd_w_per_hz * 10.0 ** (self.noise_figure_db / 10.0))
+
+    @property
+    def thermal_noise_psd_w_per_hz(self) -> float:
+        """The noise density before the receiver adds its own."""
+        if self.noise_psd_w_per_hz is not None:
+            return self.noise_psd_w_per_hz
+        assert self.noise_psd_dbm_per_hz is not None  # _one_noise
+        return dbm_to_watt(self.noise_psd_dbm_per_hz)

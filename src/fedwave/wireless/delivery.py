@@ -18,6 +18,7 @@ class UploadRisks:
     outage_snr: float | None = None  # linear; an upload below this SNR cannot be decoded
     packet_error_waterfall: float | None = None  # m of Chen et al.: error 1 - exp(-m / SNR)
     dropout_probability: float = 0.0  # a device leaves between its report and its upload
+    outage_margin: float = 1.0  # linear; how far above that SNR a planner stays
     deadline_s: float | None = None  # since the round began; later uploads are discarded
 
     def __post_init__(self) -> None:
@@ -29,6 +30,15 @@ class UploadRisks:
             value = getattr(self, name)
             if value is not None and not value > 0.0:
                 raise ProblemError(f"{name} must be > 0, got {value:g}. Use None for none.")
+        if not self.outage_margin >= 1.0:
+            raise ProblemError(
+                f"outage_margin must be >= 1, got {self.outage_margin:g}. Use 1 to plan without a margin."
+            )
+
+    @property
+    def planned_min_snr(self) -> float:
+        """The SNR that a planner keeps, the threshold times the margin; 0 without a threshold."""
+        return 0.0 if self.outage_snr is None else self.outage_snr * self.outage_margin
 
 
 class UploadFate(IntEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,8 +18,11 @@ class Fleet:
     max_frequency_hz: FloatArray  # nu^max
     capacitance: FloatArray  # iota; the energy uses iota / 2, Eq. (23)
     cycles_per_sample: FloatArray  # c
+    min_frequency_hz: FloatArray = field(default_factory=lambda: np.zeros(0))  # nu^min; 0 where not given
 
     def __post_init__(self) -> None:
+        if self.min_frequency_hz.size == 0:
+            object.__setattr__(self, "min_frequency_hz", np.zeros(len(self.max_power_w)))
         _require(self.max_power_w > 0, self.max_power_w, "max_power_w must be > 0", "It could never upload")
         _require(
             self.max_frequency_hz > 0,
@@ -33,6 +36,13 @@ class Fleet:
             self.cycles_per_sample,
             "cycles_per_sample must be >= 0",
             "Work cannot be negative",
+        )
+
+        _require(
+            (self.min_frequency_hz >= 0) & (self.min_frequency_hz <= self.max_frequency_hz),
+            self.min_frequency_hz,
+            "min_frequency_hz must lie in 0 to max_frequency_hz",
+            "No frequency is left",
         )
 
     @property

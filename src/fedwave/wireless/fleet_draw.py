@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import ClassVar
 
+import numpy as np
 from pydantic import model_validator
 
 from fedwave.errors import ProblemError
@@ -16,17 +17,27 @@ from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.setting_types import FileName
 from fedwave.wireless.streams import FleetStream, fleet_generator
 
+# The paper's CNN on a 28 x 28 image with the exact meta-gradient, counted: see fedwave.learning.operations.
+PAPER_CNN_OPERATIONS = 28.5e6
+
 
 class FleetConfig(Section):
     """What each device's radio and processor can do: a constant, a uniform draw, or a CSV row per device."""
 
-    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (("max_power_w", "max_power_dbm"),)
+    alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("max_power_w", "max_power_dbm"),
+        ("cycles_per_sample", "cycles_per_operation"),
+    )
 
     max_power_w: Distribution | None = None
     max_power_dbm: Distribution | None = None
     max_frequency_hz: Distribution | None = None
+    min_frequency_hz: Distribution | None = None  # None: no lower limit
     capacitance: Distribution | None = None
-    cycles_per_sample: Distribution | None = None
+    cycles_per_sample: Distribution | None = None  # as given, or from the next
+    cycles_per_operation: Distribution | None = (
+        None  # clock cycles of a multiply-add; the model says how many
+    )
     path: FileName | None = None
 
     @model_validator(mode="after")
@@ -40,8 +51,18 @@ class FleetConfig(Section):
         return self
 
 
-def draw_fleet(config: FleetConfig, *, num_devices: int, seed: int) -> Fleet:
-    """Return the fleet: columns of the CSV where it has them, draws for the rest."""
+def draw_fleet(
+    config: FleetConfig,
+    *,
+    num_devices: int,
+    seed: int,
+    operations_per_sample: float = PAPER_CNN_OPERATIONS,
+) -> Fleet:
+    """Return the fleet: columns of the CSV where it has them, draws for the rest.
+
+    ``operations_per_sample`` is what one sample costs the model in multiply-adds; it counts only where
+    ``cycles_per_operation`` is given in place of ``cycles_per_sample``.
+    """
     names = tuple(field.name for field in fields(Fleet))
     from_file = (
         {}
@@ -57,6 +78,10 @@ def draw_fleet(config: FleetConfig, *, num_devices: int, seed: int) -> Fleet:
         distribution: Distribution | None = getattr(config, name)
         if name == "max_power_w" and config.max_power_dbm is not None:
             columns[name] = dbm_to_watt(draw(config.max_power_dbm, num_devices, rng=rng))
+        elif name == "cycles_per_sample" and distribution is None and config.cycles_per_operation is not None:
+            columns[name] = operations_per_sample * draw(config.cycles_per_operation, num_devices, rng=rng)
+        elif name == "min_frequency_hz" and distribution is None:
+            columns[name] = np.zeros(num_devices)
         elif distribution is not None:
             columns[name] = draw(distribution, num_devices, rng=rng)
         else:

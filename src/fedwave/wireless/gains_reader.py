@@ -61,15 +61,30 @@ def load_gains(
     beyond_last_round: Literal["error", "cycle"] = "error",
 ) -> GainsFile:
     """Return the file's gains after checking their shape and every value."""
-    if path.suffix == ".npy":
-        values = _load_npy(path)
-    elif path.suffix == ".csv":
-        values = _load_csv(path)
-    else:
-        raise ProblemError(f'The gains file {path} is of kind "{path.suffix}". Save it as .npy or .csv.')
+    values = _load(path)
     _check_shape(values, path, num_devices=num_devices, num_blocks=num_blocks)
     max_gain = _check_values(values, path, in_db=in_db)
     return GainsFile(path, values, in_db, beyond_last_round, max_gain)
+
+
+def read_gains(path: Path, *, in_db: bool = False) -> FloatArray:
+    """Return all gains of a file, linear, whatever its number of devices and blocks."""
+    values = _load(path)
+    if values.ndim not in (1, 2, 3) or values.size == 0:
+        raise ProblemError(
+            f"The gains file {path} has shape {_shape(values.shape)}. Give (devices,), (devices, blocks) or "
+            "(rounds, devices, blocks)."
+        )
+    _check_values(values, path, in_db=in_db)
+    return _linear(values, in_db=in_db)
+
+
+def _load(path: Path) -> NDArray[Any]:
+    if path.suffix == ".npy":
+        return _load_npy(path)
+    if path.suffix == ".csv":
+        return _load_csv(path)
+    raise ProblemError(f'The gains file {path} is of kind "{path.suffix}". Save it as .npy or .csv.')
 
 
 def _linear(values: NDArray[Any], *, in_db: bool) -> FloatArray:
@@ -162,7 +177,8 @@ def _check_shape(values: NDArray[Any], path: Path, *, num_devices: int, num_bloc
         raise ProblemError(
             f"The gains file {path} has shape {_shape(values.shape)}, but the cell has {num_devices} devices "
             f"and {num_blocks} blocks. Give {_shape((num_devices,))}, {_shape((num_devices, num_blocks))} or "
-            f"(rounds, {num_devices}, {num_blocks}), or change num_blocks."
+            f"(rounds, {num_devices}, {num_blocks}), or change num_blocks. Held-out devices never upload: "
+            "they are not in the cell."
         )
 
 

@@ -8,20 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from fedwave.errors import ProblemError
-from fedwave.settings import NonNegativeFloat, Section
+from fedwave.settings import NonNegativeFloat
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.distribution import Distribution, bounds, draw
-
-
-class InterferenceSection(Section):
-    """One way to say how much others disturb each block."""
-
-    def check(self, *, num_blocks: int) -> None:
-        """Raise if the powers could be negative or do not fit the number of blocks."""
-
-    def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
-        """Return I_m for each block, shape (M,). ``noise_w`` is the thermal noise B N0 in one block."""
-        raise NotImplementedError
+from fedwave.wireless.interference_base import InterferenceSection
+from fedwave.wireless.neighbour_cells import HexagonalInterference
 
 
 class NoInterference(InterferenceSection):
@@ -112,6 +103,11 @@ class ListedInterference(InterferenceSection):
 
 
 Interference = Annotated[
-    NoInterference | DrawnInterference | EvenInterference | NoiseRise | ListedInterference,
+    NoInterference
+    | DrawnInterference
+    | EvenInterference
+    | NoiseRise
+    | HexagonalInterference
+    | ListedInterference,
     Field(discriminator="kind"),
 ]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fedwave.units import FloatArray
+from fedwave.wireless.rate import RadioPower, RateModel
+
+SHANNON = RateModel()
+IDEAL_RADIO = RadioPower()
 
 
 def compute_energy_j(
@@ -30,12 +34,15 @@ def uplink_rate_bps(
     interference_w: FloatArray,
     bandwidth_hz: float,
     noise_psd_w_per_hz: float,
+    rate_model: RateModel = SHANNON,
 ) -> FloatArray:
-    """Return the achievable uplink rate, Eq. (25): B log2(1 + p h / (I + B N0)).
+    """Return the achievable uplink rate, Eq. (25): B log2(1 + p h / (I + B N0)), or a modem's share of it.
 
     ``log1p`` keeps the rate exact at the tiny signal-to-noise ratios where 1 + x rounds to 1.
     """
     noise_w = interference_w + bandwidth_hz * noise_psd_w_per_hz
+    if rate_model != SHANNON:
+        return bandwidth_hz * rate_model.spectral_efficiency(transmit_power_w * channel_gain / noise_w)
     rate: FloatArray = bandwidth_hz * np.log1p(transmit_power_w * channel_gain / noise_w) / np.log(2.0)
     return rate
 
@@ -46,6 +53,8 @@ def upload_delay_s(rate_bps: FloatArray, *, model_bits: float) -> FloatArray:
         return np.asarray(model_bits / np.asarray(rate_bps, dtype=np.float64))
 
 
-def upload_energy_j(transmit_power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
-    """Return the radio energy of the upload, Eq. (29): T p."""
-    return transmit_power_w * delay_s
+def upload_energy_j(
+    transmit_power_w: FloatArray, delay_s: FloatArray, *, radio: RadioPower = IDEAL_RADIO
+) -> FloatArray:
+    """Return the radio energy of the upload, Eq. (29): T p, or T (p / xi + P_circuit) of a real radio."""
+    return radio.drain_w(transmit_power_w) * delay_s

@@ -12,11 +12,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray
 
 # Note 1 and 5 of Table 7.4.1-1 put the velocity of light at 3.0e8 m/s.
 SPEED_OF_LIGHT_M_PER_S = 3.0e8
 MIN_DISTANCE_M = 10.0
+MIN_URBAN_DEVICE_HEIGHT_M = 1.5  # UMi and UMa, Table 7.4.1-1; at 1 m the breakpoint would be at 0 m
 
 
 class Scenario(Protocol):
@@ -47,6 +49,9 @@ class UrbanMicro:
     device_height_m: float = 1.5
     max_distance_m: ClassVar[float] = 5_000.0
     max_blocked_distance_m: ClassVar[float] = 5_000.0
+
+    def __post_init__(self) -> None:
+        _check_urban_heights("UMi", self.base_station_height_m, self.device_height_m, 1.0)
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight, Table 7.4.2-1."""
@@ -87,6 +92,10 @@ class UrbanMacro:
     environment_height_m: float | FloatArray = 1.0  # h_E; above 13 m drawn for each device
     max_distance_m: ClassVar[float] = 5_000.0
     max_blocked_distance_m: ClassVar[float] = 5_000.0
+
+    def __post_init__(self) -> None:
+        highest_m = float(np.max(self.environment_height_m))
+        _check_urban_heights("UMa", self.base_station_height_m, self.device_height_m, highest_m)
 
     def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
         """Return the probability of a clear sight, Table 7.4.2-1; better for devices above 13 m."""
@@ -188,9 +197,14 @@ def draw_environment_height_m(
     1 m with probability 1 / (1 + C(d, h_UT)), otherwise one of 12, 15, ..., h_UT - 1.5 with equal chance.
     """
     lift = _uma_lift(distance_2d_m, device_height_m=device_height_m)
-    num_roofs = max(1, int((device_height_m - 1.5 - 12.0) // 3.0) + 1)
+    num_roofs = _num_roofs(device_height_m)
     roof_m = 12.0 + 3.0 * rng.integers(0, num_roofs, len(distance_2d_m))
     return np.where(rng.random(len(distance_2d_m)) < 1.0 / (1.0 + lift), 1.0, roof_m)
+
+
+def highest_environment_m(device_height_m: float) -> float:
+    """Return the largest environment height that UMa can draw: 1 m for devices up to 13 m."""
+    return 1.0 if device_height_m <= 13.0 else 12.0 + 3.0 * (_num_roofs(device_height_m) - 1)
 
 
 def log_distance_path_loss_db(
@@ -199,6 +213,24 @@ def log_distance_path_loss_db(
     """Return reference_loss + 10 exponent log10(d / reference_distance)."""
     loss_db: FloatArray = reference_loss_db + 10.0 * exponent * np.log10(distance_m / reference_distance_m)
     return loss_db
+
+
+def _num_roofs(device_height_m: float) -> int:
+    return max(1, int((device_height_m - 1.5 - 12.0) // 3.0) + 1)
+
+
+def _check_urban_heights(name: str, base_m: float, device_m: float, environment_m: float) -> None:
+    """Raise where the effective heights h - h_E of note 1 give no breakpoint."""
+    if device_m < MIN_URBAN_DEVICE_HEIGHT_M:
+        raise ProblemError(
+            f"device_height_m must be >= 1.5 in {name}, got {device_m:g}. "
+            "Its formulas have no breakpoint for lower devices; use 1.5."
+        )
+    if min(base_m, device_m) <= environment_m:
+        raise ProblemError(
+            f"base_station_height_m and device_height_m must exceed {name}'s environment height of "
+            f"{environment_m:g} m, got {base_m:g} and {device_m:g}. Raise the lower one."
+        )
 
 
 def _urban_los_probability(distance_2d_m: FloatArray, *, decay_m: float) -> FloatArray:

@@ -20,6 +20,8 @@ class FleetStream(IntEnum):
     LINE_OF_SIGHT = 5
     SHADOWING = 6
     ENVIRONMENT_HEIGHT = 7
+    MIN_FREQUENCY_HZ = 8
+    MULTIPATH = 9
 
 
 def fleet_generator(seed: int, purpose: FleetStream) -> np.random.Generator:

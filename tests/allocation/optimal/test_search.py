@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from fedwave.allocation import METHODS, Status, account, allocate, total_cost, violations
 from fedwave.allocation.assignment import best_matching
 from fedwave.allocation.cpu_frequency import compute_cost
+from fedwave.allocation.delay_cost import DelayCost
 from fedwave.allocation.pairs import all_pairs
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.upload_plan import value_at_best_snr
@@ -106,9 +107,7 @@ def test_bound_is_proven_by_a_dense_sweep_over_delays(seed, exponential):
     for snr in np.unique(table.snr_cap):
         matching = best_matching(table, energy_factor=energy_factor(snr), smallest_cap=snr)
         if matching.row.size:
-            value = value_at_best_snr(
-                matching, delay_weight=1.0, nat_time_s=problem.nat_time_s, snr_floor=0.0
-            )[1]
+            value = value_at_best_snr(table, matching, DelayCost.of(problem), snr_floor=0.0)[1]
             best = max(best, value)
     assert found.status is Status.OPTIMAL
     assert_allclose(upload_value(problem, found), best, rtol=1e-12)

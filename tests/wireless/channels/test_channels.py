@@ -32,12 +32,22 @@ def settings(tmp_path) -> dict[str, dict[str, Any]]:
         },
         "log-distance": {"reference_loss_db": 40, "exponent": 4, "placement": PLACEMENT, "fading": rayleigh},
         "file": {"path": path},
+        "sionna": {
+            "scenario": "umi",
+            "carrier_frequency_hz": 3.5e9,
+            "placement": PLACEMENT,
+            "num_rounds": 3,
+        },
     }
 
 
 def build(kind: str, settings: dict[str, dict[str, Any]], *, seed: int = 3) -> Channel:
+    if kind == "sionna":
+        pytest.importorskip("sionna")
     config = CHANNELS[kind].settings.model_validate({"kind": kind, **settings[kind]})
-    return CHANNELS[kind].build(config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, seed=seed)
+    return CHANNELS[kind].build(
+        config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, bandwidth_hz=360e3, seed=seed
+    )
 
 
 def gain(channel: Channel, round_index: int, seed: int = 0) -> np.ndarray:
@@ -91,6 +101,8 @@ def test_places_follow_the_seed_where_there_are_any(kind, settings):
 
 @pytest.mark.parametrize("kind", CHANNELS)
 def test_every_kind_makes_a_cell_by_its_name(kind, settings):
+    if kind == "sionna":
+        pytest.importorskip("sionna")
     table = {"kind": kind, **settings[kind]}
     config = load_cell_config("umi-3.5ghz", {"num_blocks": NUM_BLOCKS, "channel": table})
     cell = Cell.build(config, num_devices=NUM_DEVICES, seed=3)

@@ -14,15 +14,16 @@ import numpy as np
 from fedwave.allocation.assignment import assign_blocks
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
 from fedwave.allocation.cpu_frequency import full_cpu_frequencies
-from fedwave.allocation.limits import watts_per_snr
+from fedwave.allocation.limits import upload_deadline_s, watts_per_snr
 from fedwave.allocation.optimal.dominance import undominated
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
+from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.link import upload_delay_s, upload_energy_j
+from fedwave.wireless.link import upload_delay_s
 
-_WATERFALL = 1.08  # their threshold m (0.023 dB) of the packet error rate q = 1 - exp(-m (I + B N0) / (p h))
+WATERFALL = 1.08  # their threshold m (0.023 dB) of the packet error rate q = 1 - exp(-m (I + B N0) / (p h))
 
 
 def allocate_chen2020(
@@ -30,15 +31,17 @@ def allocate_chen2020(
     *,
     max_delay_s: float | None = None,
     max_energy_j: float | None = None,
-    waterfall_threshold: float = _WATERFALL,
+    waterfall_threshold: float | None = None,
     may_upload: BoolArray | None = None,
 ) -> Allocation:
     """Return Chen et al.'s allocation: the matching within the limits with the largest sum of u (1 - q).
 
     The limits are the problem's, tightened by ``max_delay_s`` and ``max_energy_j`` (theirs: 0.5 s, 0.003
-    J). CPUs run at full frequency. ``waterfall_threshold`` = 0 switches packet errors off. The objective
-    reported is that of (P).
+    J). CPUs run at full frequency. ``waterfall_threshold`` is the problem's by default, or else theirs; 0
+    switches packet errors off. The objective reported is that of (P).
     """
+    if waterfall_threshold is None:
+        waterfall_threshold = problem.waterfall or WATERFALL
     if not waterfall_threshold >= 0.0:
         raise ProblemError(
             f"waterfall_threshold must be >= 0, got {waterfall_threshold:g}. Use 0 for no errors."
@@ -56,6 +59,7 @@ def allocate_chen2020(
     chosen, where = device[row], block[column]
     snr = problem.max_power_w[chosen] / watts_per_snr(problem, chosen, where)
     return allocate_on_blocks(
+        problem,
         problem,
         method="chen2020",
         device=chosen,
@@ -91,15 +95,17 @@ def _weights(
     device, block = np.broadcast_arrays(device, block)
     power = problem.max_power_w[device]
     rate = problem.rate_bps_of(device, block, power)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         delay = upload_delay_s(rate, model_bits=problem.model_bits)
-        energy = upload_energy_j(power, delay)
-    fits = (rate > 0) & (energy <= problem.energy_limit_of(device))
-    for limit in (problem.max_delay_s, max_delay_s):
-        if limit is not None:
-            fits &= delay <= limit
+        energy = problem.upload_energy_j(power, delay)
+    fits = (rate > 0) & ~exceeds(energy, problem.energy_limit_of(device))
+    fits &= problem.snr_of(device, block, power) >= problem.min_snr * (1.0 - LIMIT_TOLERANCE)
+    deadline = upload_deadline_s(problem, share=1.0 + LIMIT_TOLERANCE)
+    fits &= delay <= deadline
+    if max_delay_s is not None:
+        fits &= ~exceeds(delay, max_delay_s)
     if max_energy_j is not None:
-        fits &= energy <= max_energy_j
+        fits &= ~exceeds(energy, max_energy_j)
     inverse_snr = np.divide(
         watts_per_snr(problem, device, block), power, out=np.zeros(power.shape), where=fits
     )

@@ -19,6 +19,7 @@ from fedwave.allocation.limits import watts_per_snr
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.rate import RadioPower
 
 _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible one, so it is matched last
 
@@ -26,8 +27,10 @@ _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible 
 def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
     """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
 
-    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
+    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE. It plans
+    for no losses: see ``AllocationProblem.without_risks``.
     """
+    whole, problem = problem, problem.without_risks
     shape = (selected.size, problem.num_blocks)
     every_device = np.broadcast_to(selected[:, None], shape).ravel()
     every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()
@@ -36,6 +39,7 @@ def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocati
     row, block = linear_sum_assignment(_costs(problem, snr, watts))
     return allocate_on_blocks(
         problem,
+        whole,
         method="fedl",
         device=selected[row],
         block=np.asarray(block, dtype=np.int64),
@@ -50,6 +54,9 @@ def _costs(problem: AllocationProblem, snr: FloatArray, watts: FloatArray) -> Fl
     can = snr > 0
     cost = np.zeros(snr.shape)
     delay = problem.nat_time_s / np.log1p(snr[can])
-    cost[can] = (problem.energy_weight * snr[can] * watts[can] + problem.delay_weight) * delay
+    energy_price = problem.energy_weight * snr[can] * watts[can]
+    if problem.radio != RadioPower():
+        energy_price = problem.energy_weight * problem.radio.drain_w(snr[can] * watts[can])
+    cost[can] = (energy_price + problem.delay_weight) * delay
     cost[~can] = _REFUSED * (1.0 + cost.max(initial=0.0))
     return cost

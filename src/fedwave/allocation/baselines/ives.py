@@ -13,6 +13,7 @@ import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
+from fedwave.allocation.delay_cost import DelayCost
 from fedwave.allocation.limits import snr_cap, snr_floor
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.pairs import PairTable, all_pairs
@@ -71,24 +72,21 @@ def allocate_ives(
 def _iterate(
     problem: AllocationProblem, table: PairTable, first_snr: float, max_iterations: int
 ) -> UploadPlan:
-    floor = snr_floor(problem)
+    floor, delay = snr_floor(problem), DelayCost.of(problem)
     snr = max(first_snr, floor)
     found: Matching | None = None
-    value = 0.0
+    found_snr = value = 0.0
     trace: list[float] = []
     status = Status.LIMIT
     for _ in range(max_iterations):
-        matching = best_matching(table, energy_factor=energy_factor(snr), smallest_cap=snr)  # Alg. 2, line 3
+        matching = best_matching(  # Alg. 2, line 3; a tangent is exact where it touches
+            table.tangent(snr), energy_factor=energy_factor(snr), smallest_cap=snr
+        )
         if matching.row.size == 0:
             trace.append(0.0)
             new_snr, new_value = snr, 0.0
         else:
-            new_snr, new_value = value_at_best_snr(  # Alg. 2, line 4
-                matching,
-                delay_weight=problem.delay_weight,
-                nat_time_s=problem.nat_time_s,
-                snr_floor=floor,
-            )
+            new_snr, new_value = value_at_best_snr(table, matching, delay, snr_floor=floor)  # Alg. 2, line 4
             trace.append(new_value)
         if len(trace) > 1:
             _check_theorem_5(trace[-2], trace[-1], matching)
@@ -96,6 +94,7 @@ def _iterate(
                 status = Status.CONVERGED
                 break
         found, value = (matching if matching.row.size else None), new_value
+        found_snr = new_snr if matching.row.size else 0.0
         if new_snr == snr:
             status = Status.CONVERGED
             break
@@ -103,21 +102,13 @@ def _iterate(
     return UploadPlan(
         table=table,
         matching=found,
-        snr=_snr_of(problem, found, floor),
+        snr=found_snr,
         value=value,
         upper_bound=math.inf,
         status=status,
         num_matchings=len(trace),
         trace=tuple(trace),
     )
-
-
-def _snr_of(problem: AllocationProblem, matching: Matching | None, floor: float) -> float:
-    if matching is None:
-        return 0.0
-    return value_at_best_snr(
-        matching, delay_weight=problem.delay_weight, nat_time_s=problem.nat_time_s, snr_floor=floor
-    )[0]
 
 
 def _first_snr(problem: AllocationProblem, start: float | None, may_upload: BoolArray | None) -> float:

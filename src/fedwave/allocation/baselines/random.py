@@ -6,7 +6,7 @@ import numpy as np
 
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks, draw_blocks
 from fedwave.allocation.cpu_frequency import random_cpu_frequencies
-from fedwave.allocation.limits import snr_cap, snr_floor
+from fedwave.allocation.limits import least_affordable_snr, snr_cap, snr_floor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.units import IntArray
@@ -19,15 +19,17 @@ def allocate_random(
 
     All devices compute, so all draw a CPU frequency from (0, nu_max]; powers come from (0, p_max], cut to
     the part that meets the hard limits. A device for which that part is empty does not upload, and the
-    status is INFEASIBLE.
+    status is INFEASIBLE. It plans for no losses: see ``AllocationProblem.without_risks``.
     """
+    whole, problem = problem, problem.without_risks
     block = draw_blocks(problem, selected.size, rng=rng)
     cap, floor = snr_cap(problem, selected, block), snr_floor(problem)
     share = 1.0 - rng.random(selected.size)  # in (0, 1]: power 0 would never finish
     # Power is proportional to SNR on a given block, so a uniform SNR is a uniform power.
-    lowest = np.minimum(floor, cap)
+    lowest = np.minimum(np.maximum(floor, least_affordable_snr(problem, selected, block)), cap)
     return allocate_on_blocks(
         problem,
+        whole,
         method="random",
         device=selected,
         block=block,

@@ -19,7 +19,8 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
 
     Left out are devices that cost more than they bring even at the slowest rate, and, on each block,
     devices with M others at least as good in u, h and, where the limits of the devices differ, h p_max
-    and h E_max: see dominance.py.
+    and h E_max (E_max, if a circuit draws power): see dominance.py. At any SNR of its own that such a device
+    may use, each of those M may use it as well, arrives as surely and takes no more energy.
     """
     num_blocks = problem.num_blocks
     if num_blocks == 0:
@@ -49,7 +50,8 @@ class _Fleet:
 
     device: IntArray
     contribution: FloatArray
-    limits: tuple[FloatArray, ...]  # p_max and E_max, each only if devices differ: others follow the gains
+    limits: tuple[FloatArray, ...]  # that count times the gain, each only if devices differ
+    batteries: tuple[FloatArray, ...]  # limits that count as they are, likewise
 
     @classmethod
     def able(cls, problem: AllocationProblem, may_upload: BoolArray | None) -> _Fleet:
@@ -57,11 +59,12 @@ class _Fleet:
         if may_upload is not None:
             is_able &= may_upload
         device = np.flatnonzero(is_able)
-        limits = [problem.max_power_w[device]]
+        limits, batteries = [problem.max_power_w[device]], list[FloatArray]()
         if problem.max_energy_j is not None:
-            limits.append(problem.energy_limit_of(device))
-        differing = tuple(limit for limit in limits if limit.size and limit.min() < limit.max())
-        return cls(device, problem.contribution[device], differing)
+            # What the circuit draws does not shrink with a better gain, so then E_max itself must be no less.
+            has_circuit = problem.radio.circuit_power_w > 0.0
+            (batteries if has_circuit else limits).append(problem.energy_limit_of(device))
+        return cls(device, problem.contribution[device], _differing(limits), _differing(batteries))
 
     def by_falling_contribution(self) -> _Fleet:
         """Return the same devices, sorted; ties go by index."""
@@ -72,13 +75,23 @@ class _Fleet:
         least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
         with np.errstate(over="ignore"):  # an infinite cost is never worth it
             least_cost = problem.energy_weight * np.float64(least_energy)
+            if problem.radio.amplifier_efficiency != 1.0:
+                least_cost = least_cost / problem.radio.amplifier_efficiency
         is_worth = self.contribution * gain > least_cost * (1.0 - 1e-12)  # never drop one for rounding
         is_worth &= gain > 0
         few, gain = self._at(is_worth), gain[is_worth]
-        criteria = (few.contribution, gain, *(gain * limit for limit in few.limits))
+        criteria = (few.contribution, gain, *(gain * limit for limit in few.limits), *few.batteries)
         return few.device[undominated(criteria, problem.num_blocks)]
 
     def _at(self, where: IntArray | BoolArray) -> _Fleet:
         return _Fleet(
-            self.device[where], self.contribution[where], tuple(limit[where] for limit in self.limits)
+            self.device[where],
+            self.contribution[where],
+            tuple(limit[where] for limit in self.limits),
+            tuple(limit[where] for limit in self.batteries),
         )
+
+
+def _differing(limits: list[FloatArray]) -> tuple[FloatArray, ...]:
+    """Return the limits that are not the same for all."""
+    return tuple(limit for limit in limits if limit.size and limit.min() < limit.max())

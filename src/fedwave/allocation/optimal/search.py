@@ -1,13 +1,20 @@
 """SP2 to a certified optimum: branch and bound over the common SNR, that is, over the upload delay.
 
 Let V(x) be the value of the best matching at SNR x, and e(x) = x / ln(1 + x). We maximise F(x) = V(x) -
-eta_2 s / ln(1 + x). On a node x in (low, high] let G(e) be the value of the best matching among the pairs
-that can reach ``smallest_cap``, a set that holds every pair feasible anywhere in the node. So V(x) <=
-G(e(x)). G is a maximum of straight lines U - A e, hence convex, and lies below the chord through its two
-ends. Chord minus delay cost has a closed-form maximum (Lemma 6 with the chord's slope for b1): the node's
-upper bound. Each matching met on the way, with its closed-form SNR, is a lower bound. Splits fall on the
-caps of devices that the relaxed matching overstrains, so after finitely many steps each node is either
-out-bid or solved exactly.
+D(s / ln(1 + x)), D being the cost of the delay. On a node x in (low, high] let G(e) be the value of the best
+matching among the pairs that can reach ``smallest_cap``, a set that holds every pair feasible anywhere in the
+node. So V(x) <= G(e(x)). G is a maximum of straight lines U - A e, hence convex, and lies below the chord
+through its two ends. Chord minus delay cost is concave in e and has one maximum (Lemma 6 with the chord's
+slope for b1): the node's upper bound. Each matching met on the way, at its own best SNR, is a lower bound.
+Splits fall on the caps of devices that the relaxed matching overstrains, so after finitely many steps each
+node is either out-bid or solved exactly.
+
+Where devices may send faster than the common SNR, a pair's worth is concave in e, not straight. Then each
+node has a table of tangents, which bound all worths from above, at some SNR of its own, and all of the above
+holds for the tangents. A node whose bound owes more to its tangents than to its chord gets others: at the
+incumbent's SNR, if that lies inside. There the tangents' best matching is the incumbent itself once the node
+is small, and the bound meets it exactly: value and delay cost have equal slopes at the incumbent's best SNR,
+so chord minus delay cost is largest there.
 """
 
 from __future__ import annotations
@@ -15,16 +22,17 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.delay_cost import DelayCost
 from fedwave.allocation.limits import snr_floor
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.pairs import PairTable
-from fedwave.allocation.power import best_common_snr, delay_factor, energy_factor
+from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status
 from fedwave.allocation.upload_plan import UploadPlan, finish, value_at_best_snr
@@ -33,6 +41,15 @@ from fedwave.units import BoolArray
 
 _ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
 _EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
+_NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs have a choice of their own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Lines:
+    """A table of straight lines that bound every pair's worth, and the SNR at which they touch it."""
+
+    table: PairTable
+    snr: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,6 +57,7 @@ class _Node:
     low: float
     high: float
     smallest_cap: float
+    lines: _Lines
     at_low: Matching
     at_high: Matching
     upper_bound: float
@@ -51,14 +69,14 @@ class BranchAndBound:
 
     def __init__(self, problem: AllocationProblem, table: PairTable) -> None:
         self._table = table
-        self._delay_weight = problem.delay_weight
-        self._nat_time_s = problem.nat_time_s
+        self._delay = DelayCost.of(problem)
         self._floor = snr_floor(problem)
         self._matching: Matching | None = None  # incumbent
         self._snr = 0.0
         self._value = 0.0  # nobody uploads: worth 0
         self._num_matchings = 0
         self._trace: list[float] = []
+        self._offered: set[bytes] = set()
 
     def run(self, *, relative_gap: float, compute_cost: float, max_matchings: int) -> UploadPlan:
         """Return the best plan found and a proven bound, for a gap relative to both (SP2) and (P)."""
@@ -68,6 +86,8 @@ class BranchAndBound:
         counter = itertools.count()  # breaks ties in the heap
         heap = [(-root.upper_bound, next(counter), root)]
         rounding = _ROUNDING * root.at_low.contribution
+        if self._table.choice is not None or self._delay.hurry is not None:
+            rounding = _ROUNDING * (self._table.largest_contribution + compute_cost)
         upper_bound = root.upper_bound
         out_bid = -math.inf  # the largest bound among the nodes ruled out
         extra = 0
@@ -84,7 +104,7 @@ class BranchAndBound:
             elif self._num_matchings >= max_matchings:
                 return self._plan(upper_bound + rounding, Status.LIMIT)
             node = heapq.heappop(heap)[2]
-            for child in self._split(node):
+            for child in self._branch(node):
                 if child.upper_bound > self._value:
                     heapq.heappush(heap, (-child.upper_bound, next(counter), child))
                 else:
@@ -101,94 +121,164 @@ class BranchAndBound:
         if highest <= 0.0:
             return None
         low = max(self._floor, float(np.nextafter(0.0, 1.0)))
-        if self._delay_weight > 0.0:
+        if self._delay.delay_weight > 0.0:
             # A delay that costs more than all contributions together is worse than nobody uploading.
-            nats = self._delay_weight * self._nat_time_s / self._table.largest_contribution
+            nats = self._delay.delay_weight * self._delay.nat_time_s / self._table.largest_contribution
             low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
+        if self._table.choice is not None:
+            # Up to the least favourite all pairs stay at theirs, and waiting longer brings nothing.
+            favourite = np.minimum(self._table.choice.favourite, caps)
+            low = max(low, float(favourite.min(where=caps > 0, initial=highest)))
         if low > highest:
             return None
-        at_low = self._match(low, low)
+        lines = _Lines(table=self._table, snr=low)
+        if self._table.choice is not None:
+            lines = self._touching(self._probe(low, highest))
+        at_low = self._match(lines, low, low)
         if at_low.row.size == 0:
             return None
-        return self._node(low, highest, low, at_low, self._match(highest, low))
+        return self._node(low, highest, low, lines, at_low, self._match(lines, highest, low))
 
-    def _match(self, snr: float, smallest_cap: float) -> Matching:
+    def _probe(self, low: float, high: float) -> float:
+        """Return a good SNR: some are tried, then blocks and SNR are improved in turns, as IVES does."""
+        first, last = math.log(low), math.log(high)
+        for step in range(_NUM_PROBES):
+            snr = math.exp(first + (last - first) * (step + 0.5) / _NUM_PROBES)
+            self._match(self._touching(snr), snr, snr)
+        before = 0.0
+        while self._value > before:
+            before, snr = self._value, self._snr
+            self._match(self._touching(snr), snr, snr)
+        return self._snr if self._matching is not None else math.exp(0.5 * (first + last))
+
+    def _touching(self, snr: float) -> _Lines:
+        return _Lines(table=self._table.tangent(snr), snr=snr)
+
+    def _match(self, lines: _Lines, snr: float, smallest_cap: float) -> Matching:
         self._num_matchings += 1
-        found = best_matching(self._table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
+        found = best_matching(lines.table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
         self._offer(found)
         return found
 
     def _offer(self, matching: Matching) -> None:
         """Keep the matching, at its own best SNR, if it beats the incumbent: Theorem 4."""
-        if matching.row.size == 0:
+        key = matching.row.tobytes() + matching.column.tobytes()
+        if matching.row.size == 0 or key in self._offered:
             return
-        snr, value = value_at_best_snr(
-            matching, delay_weight=self._delay_weight, nat_time_s=self._nat_time_s, snr_floor=self._floor
-        )
+        self._offered.add(key)
+        snr, value = value_at_best_snr(self._table, matching, self._delay, snr_floor=self._floor)
         if value > self._value:
             self._matching, self._snr, self._value = matching, snr, value
             self._trace.append(value)
 
-    def _delay_cost(self, snr: float) -> float:
-        return self._delay_weight * self._nat_time_s * delay_factor(snr) if self._delay_weight else 0.0
-
-    def _node(self, low: float, high: float, cap: float, at_low: Matching, at_high: Matching) -> _Node:
+    def _node(
+        self, low: float, high: float, cap: float, lines: _Lines, at_low: Matching, at_high: Matching
+    ) -> _Node:
         """Return the node with its upper bound: the best point of the chord over (low, high]."""
         factor_low, factor_high = energy_factor(low), energy_factor(high)
         value_low, value_high = at_low.value(factor_low), at_high.value(factor_high)
         width = factor_high - factor_low
         slope = max(value_low - value_high, 0.0) / width if width > 0.0 else at_low.unit_cost
-        snr = best_common_snr(
-            slope,
-            delay_weight=self._delay_weight,
-            nat_time_s=self._nat_time_s,
-            smallest=low,
-            largest=high,
-        )
-        bound = value_low - slope * (energy_factor(snr) - factor_low) - self._delay_cost(snr)
+        snr = self._delay.best_snr(slope, smallest=low, largest=high)
+        bound = value_low - slope * (energy_factor(snr) - factor_low) - self._delay.at(snr)
         return _Node(
             low=low,
             high=high,
             smallest_cap=cap,
+            lines=lines,
             at_low=at_low,
             at_high=at_high,
             upper_bound=bound,
             best_snr=snr,
         )
 
-    def _split(self, node: _Node) -> list[_Node]:
+    def _branch(self, node: _Node) -> list[_Node]:
+        """Return nodes that cover this one, with better bounds."""
+        at_best = self._at_best(node)
+        new = node.best_snr
+        if node.low <= self._snr <= node.high and self._snr != node.lines.snr:
+            new = self._snr
+        if new != node.lines.snr:
+            lost = self._lost_to_lines(node, at_best)
+            if lost > 0.5 * (node.upper_bound - self._value):
+                return self._touch_anew(node, new)
+        return self._split(node, at_best)
+
+    def _lost_to_lines(self, node: _Node, at_best: Matching) -> float:
+        """Return by how much the lines overrate a matching at the node's best point."""
+        if self._table.choice is None:
+            return 0.0
+        can = at_best.caps >= node.best_snr  # the others are overstrained, which is for the split to mend
+        row, column = at_best.row[can], at_best.column[can]
+        lines = node.lines.table
+        rated = lines.contributions_at(row, column).sum()
+        rated -= energy_factor(node.best_snr) * lines.unit_cost[row, column].sum()
+        return float(rated) - self._table.shared_snr(row, column).value(node.best_snr)
+
+    def _touch_anew(self, node: _Node, new: float) -> list[_Node]:
+        """Return the node with tangents at another SNR, or its parts, the other with the tangents it has."""
+        old = node.lines.snr
+        if not node.low <= old <= node.high:
+            return [self._matched(node, node.low, node.high, node.smallest_cap, self._touching(new))]
+        cut = math.sqrt(old) * math.sqrt(new)
+        left, right = node.lines, self._touching(new)
+        if new < old:
+            left, right = right, left
+        cap = max(node.smallest_cap, float(np.nextafter(cut, math.inf)))
+        parts = [(node.low, cut, node.smallest_cap), (cut, node.high, cap)]
+        return [self._matched(node, *part, lines) for part, lines in zip(parts, (left, right), strict=True)]
+
+    def _matched(self, parent: _Node, low: float, high: float, cap: float, lines: _Lines) -> _Node:
+        """Return a part of a node, matched at its ends; its bound is no worse than its parent's."""
+        at_low, at_high = parent.at_low, parent.at_high
+        is_same = lines is parent.lines and cap == parent.smallest_cap
+        if not (is_same and low == parent.low):
+            at_low = self._match(lines, low, cap)
+        if not (is_same and high == parent.high):
+            at_high = self._match(lines, high, cap)
+        found = self._node(low, high, cap, lines, at_low, at_high)
+        return (
+            found
+            if found.upper_bound <= parent.upper_bound
+            else replace(found, upper_bound=parent.upper_bound)
+        )
+
+    def _split(self, node: _Node, at_best: Matching) -> list[_Node]:
         """Return the two halves of a node; the right one drops all pairs that cannot follow.
 
         A matching of more pairs bounds one of fewer, so the right half is matched anew only while the bound
         from its parent's matchings does not already rule it out.
         """
-        cut, at_cut = self._cut(node)
+        cut, at_cut = self._cut(node, at_best)
+        lines = node.lines
         if at_cut is None:
-            at_cut = self._match(cut, node.smallest_cap)
-        left = self._node(node.low, cut, node.smallest_cap, node.at_low, at_cut)
+            at_cut = self._match(lines, cut, node.smallest_cap)
+        left = self._node(node.low, cut, node.smallest_cap, lines, node.at_low, at_cut)
         if cut >= node.high:
             return [left]
         cap = float(np.nextafter(cut, math.inf))
-        right = self._node(cut, node.high, cap, at_cut, node.at_high)
+        right = self._node(cut, node.high, cap, lines, at_cut, node.at_high)
         if right.upper_bound > self._value and right.at_low.snr_cap < cap:
-            right = self._node(cut, node.high, cap, self._match(cut, cap), right.at_high)
+            right = self._node(cut, node.high, cap, lines, self._match(lines, cut, cap), right.at_high)
         if right.upper_bound > self._value and right.at_high.snr_cap < cap:
-            right = self._node(cut, node.high, cap, right.at_low, self._match(node.high, cap))
+            right = self._node(cut, node.high, cap, lines, right.at_low, self._match(lines, node.high, cap))
         return [left, right]
 
-    def _cut(self, node: _Node) -> tuple[float, Matching | None]:
+    def _at_best(self, node: _Node) -> Matching:
+        """Return the matching at the node's best point."""
+        if node.best_snr >= node.high:
+            return node.at_high
+        if node.best_snr <= node.low:
+            return node.at_low
+        return self._match(node.lines, node.best_snr, node.smallest_cap)
+
+    def _cut(self, node: _Node, at_best: Matching) -> tuple[float, Matching | None]:
         """Return where to split, and the matching there if it is known already.
 
         If the matching at the best point overstrains devices, we split below that point: at the cap of
         the only one, or half-way (geometrically) to the weakest.
         """
         snr = node.best_snr
-        if snr >= node.high:
-            at_best = node.at_high
-        elif snr <= node.low:
-            at_best = node.at_low
-        else:
-            at_best = self._match(snr, node.smallest_cap)
         overstrained = at_best.caps[at_best.caps < snr]
         if overstrained.size == 0:
             return snr, at_best

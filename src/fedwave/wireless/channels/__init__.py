@@ -9,6 +9,7 @@ from pydantic import Field
 from fedwave.wireless.channels.base import Channel, ChannelKind, ChannelSection
 from fedwave.wireless.channels.gains_file import FileChannel, FileConfig
 from fedwave.wireless.channels.log_distance import LogDistanceChannel, LogDistanceConfig
+from fedwave.wireless.channels.sionna import SionnaChannel, SionnaConfig
 from fedwave.wireless.channels.three_gpp import ThreeGppChannel, ThreeGppConfig
 from fedwave.wireless.channels.uniform import UniformChannel, UniformConfig
 
@@ -17,6 +18,7 @@ CHANNELS: dict[str, ChannelKind] = {
     "3gpp": ChannelKind(ThreeGppConfig, ThreeGppChannel.build),
     "log-distance": ChannelKind(LogDistanceConfig, LogDistanceChannel.build),
     "file": ChannelKind(FileConfig, FileChannel.build),
+    "sionna": ChannelKind(SionnaConfig, SionnaChannel.build),
 }
 
 if TYPE_CHECKING:

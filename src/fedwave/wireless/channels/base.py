@@ -31,6 +31,15 @@ class Channel(Protocol):
         """One line for each number that looks wrong in SI units, or place outside the model's range."""
         ...
 
+    @property
+    def ergodic_k_factor(self) -> FloatArray | None:
+        """None: gains are what an upload meets. Otherwise they are means, and this is each device's K, (n,).
+
+        An upload then lasts through the fading around the mean, Rician with K (0: Rayleigh), and the cell
+        turns the mean into the gain of the ergodic rate.
+        """
+        ...
+
     def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
         """Return a new array with the power gains h of a round: (n,), the same on all blocks, or (n, M).
 
@@ -52,4 +61,4 @@ class ChannelKind:
     """A kind of channel: its settings, and what builds the channel from them."""
 
     settings: type[ChannelSection]
-    build: Callable[..., Channel]  # (settings, *, num_devices, num_blocks, seed)
+    build: Callable[..., Channel]  # (settings, *, num_devices, num_blocks, bandwidth_hz, seed)

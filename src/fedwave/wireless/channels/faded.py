@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fedwave.settings import Section
+from fedwave.settings import NonNegativeFloat, PositiveFloat, Section
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.fading import rayleigh_power, rician_power
 from fedwave.wireless.large_scale import LargeScale
@@ -20,6 +20,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "rayleigh": _BLOCKS_DIFFER,
     # Mean K-factor of UMi and UMa line of sight, TR 38.901 Table 7.5-6.
     "rician": {**_BLOCKS_DIFFER, "rician_k_db": 9.0},
+    # 3 km/h is the report's speed of a pedestrian, Table 7.2-1.
+    "delay-line": {"ergodic": True, "speed_km_per_h": 3.0, "round_interval_s": None},
 }
 
 
@@ -27,14 +29,18 @@ class FadingConfig(Section):
     """Small-scale fading: a random factor of mean 1 on the power gain.
 
     Where the channel knows the line of sight, "rician" applies to devices in sight, the others are Rayleigh.
+    "delay-line" draws each device's echoes by TR 38.901, clause 7.5, so that neighbouring blocks are alike.
     """
 
     place: ClassVar[str] = "channel.fading"
     choice: ClassVar[str | None] = "kind"
 
-    kind: Literal["none", "rayleigh", "rician"] = "none"
+    kind: Literal["none", "rayleigh", "rician", "delay-line"] = "none"
     rician_k_db: Decibel | None = None  # how far the steady path stands above the scattered rest
     per_block: bool | None = None  # False: all blocks of a device fade together
+    ergodic: bool | None = None  # an upload outlasts the fading; False: it meets one snapshot of it
+    speed_km_per_h: NonNegativeFloat | None = None  # of all devices, for coherence and correlated rounds
+    round_interval_s: PositiveFloat | None = None  # rounds are this far apart; None: they fade independently
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:

@@ -29,11 +29,14 @@ class FileChannel:
 
     file: GainsFile
     large_scale: None = None
+    ergodic_k_factor: None = None
 
     @classmethod
-    def build(cls, config: FileConfig, *, num_devices: int, num_blocks: int, seed: int) -> FileChannel:
+    def build(
+        cls, config: FileConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
+    ) -> FileChannel:
         """Return the channel after reading and checking the file."""
-        del seed
+        del bandwidth_hz, seed
         return cls(
             file=load_gains(
                 config.path,

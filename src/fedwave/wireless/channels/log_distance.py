@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from pydantic import model_validator
 
 from fedwave.errors import ProblemError
 from fedwave.settings import NonNegativeFloat, PositiveFloat
@@ -33,6 +34,14 @@ class LogDistanceConfig(ChannelSection):
     placement: Placement
     fading: FadingConfig = FadingConfig()
 
+    @model_validator(mode="after")
+    def _check_fading(self) -> LogDistanceConfig:
+        if self.fading.kind == "delay-line":
+            raise ValueError(
+                'fading.kind "delay-line" needs the tables of channel kind "3gpp". Use "rayleigh" or "rician"'
+            )
+        return self
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogDistanceChannel:
@@ -42,12 +51,14 @@ class LogDistanceChannel:
     fading: FadingConfig
     num_blocks: int
     has_own_rounds: bool = False
+    ergodic_k_factor: None = None
 
     @classmethod
     def build(
-        cls, config: LogDistanceConfig, *, num_devices: int, num_blocks: int, seed: int
+        cls, config: LogDistanceConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
     ) -> LogDistanceChannel:
         """Return the channel with its places and shadowing drawn."""
+        del bandwidth_hz
         position_m = config.placement.positions_m(
             num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
         )

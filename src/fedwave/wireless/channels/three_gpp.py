@@ -8,19 +8,28 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.channels.base import ChannelSection
 from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
 from fedwave.wireless.geometry import ground_distance_m
 from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.multipath import (
+    MovingRays,
+    Multipath,
+    draw_multipath,
+    independent_echoes,
+    max_doppler_hz,
+)
 from fedwave.wireless.path_loss import (
     MIN_DISTANCE_M,
     SCENARIOS,
     Scenario,
     UrbanMacro,
     draw_environment_height_m,
+    highest_environment_m,
 )
 from fedwave.wireless.placement import Placement
 from fedwave.wireless.setting_types import Decibel
@@ -58,6 +67,25 @@ class ThreeGppConfig(ChannelSection):
         """Return what a scenario can be told, with the defaults."""
         return _OPTIONS.get(value, {})
 
+    @model_validator(mode="after")
+    def _check_heights(self) -> ThreeGppConfig:
+        try:
+            scenario = self.build_scenario()
+            if isinstance(scenario, UrbanMacro):
+                highest_m = highest_environment_m(self.device_height_m)
+                dataclasses.replace(scenario, environment_height_m=highest_m)
+        except ProblemError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def max_doppler_hz(self) -> float:
+        """v f / c of the fading's speed; 0 where the fading has none."""
+        return max_doppler_hz(
+            speed_m_per_s=(self.fading.speed_km_per_h or 0.0) / 3.6,
+            carrier_frequency_hz=self.carrier_frequency_hz,
+        )
+
     def build_scenario(self) -> Scenario:
         """Return the column of Table 7.4.1-1 with this frequency, these heights and surroundings."""
         given = {name: getattr(self, name) for name in ("base_station_height_m", *_OPTIONS[self.scenario])}
@@ -70,16 +98,19 @@ class ThreeGppConfig(ChannelSection):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThreeGppChannel:
-    """Places, sight and shadowing drawn once, fading each round."""
+    """Places, sight, shadowing and echoes drawn once, fading each round."""
 
     config: ThreeGppConfig
     large_scale: LargeScale
     num_blocks: int
+    bandwidth_hz: float
+    multipath: Multipath | None  # None: fading of another kind than delay-line
+    moving_rays: MovingRays | None  # None: rounds fade independently
     has_own_rounds: bool = False
 
     @classmethod
     def build(
-        cls, config: ThreeGppConfig, *, num_devices: int, num_blocks: int, seed: int
+        cls, config: ThreeGppConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
     ) -> ThreeGppChannel:
         """Return the channel with its places, lines of sight and shadowing drawn."""
         position_m = config.placement.positions_m(
@@ -110,7 +141,20 @@ class ThreeGppChannel:
             ),
             antenna_gain_db=config.antenna_gain_db,
         )
-        return cls(config=config, large_scale=large_scale, num_blocks=num_blocks)
+        multipath, rays = _draw_echoes(config, in_sight, seed=seed)
+        return cls(
+            config=config,
+            large_scale=large_scale,
+            num_blocks=num_blocks,
+            bandwidth_hz=bandwidth_hz,
+            multipath=multipath,
+            moving_rays=rays,
+        )
+
+    @property
+    def ergodic_k_factor(self) -> FloatArray | None:
+        """Each device's K where uploads outlast the fading."""
+        return self.multipath.k_factor if self.multipath is not None and self.config.fading.ergodic else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -123,9 +167,41 @@ class ThreeGppChannel:
         )
 
     def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
-        """Return the large-scale gains times fresh fading."""
-        del round_index
-        return fade(self.large_scale, self.config.fading, num_blocks=self.num_blocks, rng=rng)
+        """Return the large-scale gains times the round's fading; alone, if uploads outlast it."""
+        if self.multipath is None:
+            return fade(self.large_scale, self.config.fading, num_blocks=self.num_blocks, rng=rng)
+        if self.config.fading.ergodic:
+            return self.large_scale.gain.copy()
+        if self.moving_rays is not None:
+            assert self.config.fading.round_interval_s is not None  # _draw_echoes
+            echo, steady = self.moving_rays.echoes(round_index * self.config.fading.round_interval_s)
+        else:
+            echo, steady = independent_echoes(self.multipath, rng=rng)
+        fading = self.multipath.block_gain(
+            echo, steady, num_blocks=self.num_blocks, bandwidth_hz=self.bandwidth_hz
+        )
+        return self.large_scale.gain[:, np.newaxis] * fading
+
+
+def _draw_echoes(
+    config: ThreeGppConfig, in_sight: BoolArray, *, seed: int
+) -> tuple[Multipath | None, MovingRays | None]:
+    if config.fading.kind != "delay-line":
+        return None, None
+    rng = fleet_generator(seed, FleetStream.MULTIPATH)
+    multipath = draw_multipath(
+        config.scenario,
+        carrier_frequency_hz=config.carrier_frequency_hz,
+        is_line_of_sight=in_sight,
+        # The same numbers as the shadowing's: loud devices have short echoes. Its sign counts losses.
+        gain_normal=-draw_shadowing_db(
+            np.ones(len(in_sight)), rng=fleet_generator(seed, FleetStream.SHADOWING)
+        ),
+        rng=rng,
+    )
+    if config.fading.round_interval_s is None:
+        return multipath, None
+    return multipath, MovingRays.draw(multipath, max_doppler_hz=config.max_doppler_hz, rng=rng)
 
 
 def _draw_line_of_sight(
@@ -164,8 +240,6 @@ def _height_warnings(name: str, config: ThreeGppConfig) -> list[str]:
         found.append(f"{name} is defined for a base station at {usual_m:g} m, got {base_m:g} m.")
     if config.scenario == "rma" and base_m is not None and not 10.0 <= base_m <= 150.0:
         found.append(f"{name} is defined for base stations of 10 to 150 m, got {base_m:g} m.")
-    if config.scenario != "rma" and config.device_height_m < 1.5:
-        found.append(f"{name} is defined for devices of 1.5 to 22.5 m, got {config.device_height_m:g} m.")
     if config.scenario == "rma" and (config.carrier_frequency_hz > 30e9 or config.device_height_m > 10.0):
         found.append(f"{name} is defined up to 30 GHz and for devices up to 10 m high.")
     return found

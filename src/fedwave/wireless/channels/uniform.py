@@ -36,12 +36,15 @@ class UniformChannel:
     high: float
     num_devices: int
     large_scale: None = None
+    ergodic_k_factor: None = None
     has_own_rounds: bool = False
 
     @classmethod
-    def build(cls, config: UniformConfig, *, num_devices: int, num_blocks: int, seed: int) -> UniformChannel:
+    def build(
+        cls, config: UniformConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
+    ) -> UniformChannel:
         """Return the channel; nothing is drawn yet."""
-        del num_blocks, seed
+        del num_blocks, bandwidth_hz, seed
         return cls(low=config.low, high=config.high, num_devices=num_devices)
 
     @property
