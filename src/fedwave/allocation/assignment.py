@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -22,11 +23,13 @@ class Matching:
     contribution: float
     unit_cost: float
     caps: FloatArray  # SNR cap of each matched pair
+    energy_factor: float  # at which it is the best,
+    smallest_cap: float  # of the pairs that can reach this SNR
 
-    @property
+    @cached_property
     def snr_cap(self) -> float:
         """Return the largest SNR that all matched devices can reach; infinite if there is none."""
-        return float(self.caps.min()) if self.caps.size else np.inf
+        return float(np.minimum.reduce(self.caps)) if self.caps.size else np.inf
 
     def value(self, energy_factor: float) -> float:
         """Return sum of (u - e) over the matched pairs, Eq. (43), at the given energy factor."""
@@ -39,7 +42,10 @@ def assign_blocks(weight: FloatArray) -> tuple[IntArray, IntArray]:
     Pairs of weight <= 0 are never matched: leaving a block empty is allowed and worth 0.
     """
     row, column = linear_sum_assignment(np.minimum(-weight, 0.0))
-    is_gain = weight[row, column] > 0
+    gain = weight[row, column]
+    if row.size and gain.min() > 0.0:
+        return row, column
+    is_gain = gain > 0
     return row[is_gain], column[is_gain]
 
 
@@ -48,20 +54,32 @@ def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float
 
     A block only ever needs one of its M best devices, so wide tables are first cut to those.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
-        weight = table.contribution - table.unit_cost * energy_factor
-    weight[table.snr_cap < smallest_cap] = 0.0
-    num_blocks, width = weight.shape
-    if table.is_shared and (width <= 2 * num_blocks or weight.size <= _SMALL):
-        row, column = assign_blocks(weight)
+    num_blocks, width = table.unit_cost.shape
+    if table.is_shared and num_blocks * width <= _SMALL:
+        able = table.able(smallest_cap)
+        row, column = assign_blocks(able.weights(energy_factor))
+        column = able.column[column]
     else:
-        row, column = _assign_among_best(table, weight)
+        weight = table.weights(energy_factor, smallest_cap)
+        if table.is_shared and width <= 2 * num_blocks:
+            row, column = assign_blocks(weight)
+        else:
+            row, column = _assign_among_best(table, weight)
+    return matching_of(table, row, column, energy_factor=energy_factor, smallest_cap=smallest_cap)
+
+
+def matching_of(
+    table: PairTable, row: IntArray, column: IntArray, *, energy_factor: float, smallest_cap: float
+) -> Matching:
+    """Return the matching of these rows and columns, the best one of the table at an energy factor."""
     return Matching(
         row=row,
         column=column,
-        contribution=float(table.contributions_at(row, column).sum()),
-        unit_cost=float(table.unit_cost[row, column].sum()),
+        contribution=float(np.add.reduce(table.contributions_at(row, column))),
+        unit_cost=float(np.add.reduce(table.unit_cost[row, column])),
         caps=table.snr_cap[row, column],
+        energy_factor=energy_factor,
+        smallest_cap=smallest_cap,
     )
 
 

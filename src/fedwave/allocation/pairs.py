@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,25 @@ from fedwave.allocation.own_snr import OwnChoice, has_own_choice, own_choice
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.shared_snr import SharedSnr
 from fedwave.units import BoolArray, FloatArray, IntArray
+
+_HUGE = 1e5  # costs times an energy factor beyond this may overflow
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AblePairs:
+    """The columns of a table that can reach an SNR on some block; pairs that cannot are worth nothing."""
+
+    smallest_cap: float
+    column: IntArray  # (k,)
+    contribution: FloatArray  # (M, k)
+    unit_cost: FloatArray  # (M, k)
+
+    def weights(self, energy_factor: float) -> FloatArray:
+        """Return what each pair is worth at an energy factor."""
+        if energy_factor > _HUGE:
+            with np.errstate(over="ignore"):  # a hopeless pair may cost infinitely much
+                return self.contribution - self.unit_cost * energy_factor
+        return self.contribution - self.unit_cost * energy_factor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,6 +47,7 @@ class PairTable:
     unit_cost: FloatArray  # eta_1 s (I_m + B N0) / (h xi), (M, K)
     snr_cap: FloatArray  # (M, K); 0 = never feasible
     choice: OwnChoice | None = None
+    _able: list[AblePairs] = field(default_factory=list, init=False, repr=False)
 
     @property
     def is_shared(self) -> bool:
@@ -40,6 +60,29 @@ class PairTable:
         if self.is_shared:
             return float(np.sort(self.contribution[0])[-len(self.block) :].sum())
         return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
+
+    def able(self, smallest_cap: float) -> AblePairs:
+        """Return the devices that reach an SNR on some block; of a shared table, the last answer is kept."""
+        if self._able and self._able[0].smallest_cap == smallest_cap:
+            return self._able[0]
+        can = self.snr_cap >= smallest_cap
+        column = np.flatnonzero(can.any(axis=0))
+        can = can[:, column]
+        found = AblePairs(
+            smallest_cap=smallest_cap,
+            column=column,
+            contribution=np.where(can, self.contribution[:, column], 0.0),
+            unit_cost=np.where(can, self.unit_cost[:, column], 0.0),
+        )
+        self._able[:] = [found]
+        return found
+
+    def weights(self, energy_factor: float, smallest_cap: float) -> FloatArray:
+        """Return what each pair is worth at an energy factor, (M, K); 0 if it cannot reach the smallest cap."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
+            weight = self.contribution - self.unit_cost * energy_factor
+        weight[self.snr_cap < smallest_cap] = 0.0
+        return weight
 
     def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
         """Return the device of each (row, column)."""
@@ -54,6 +97,19 @@ class PairTable:
         if self.choice is None:
             return np.full(row.shape, snr)
         return np.maximum(self.choice.favourite[row, column], snr)
+
+    def joined_by(self, other: PairTable) -> PairTable:
+        """Return this table with the columns of another one after its own; both shared, on the same blocks."""
+        assert self.is_shared
+        assert other.is_shared
+        assert self.choice is None
+        return replace(
+            self,
+            device=np.hstack([self.device, other.device]),
+            contribution=np.hstack([self.contribution, other.contribution]),
+            unit_cost=np.hstack([self.unit_cost, other.unit_cost]),
+            snr_cap=np.hstack([self.snr_cap, other.snr_cap]),
+        )
 
     def tangent(self, snr: float) -> PairTable:
         """Return a table of straight lines in e that bound each pair's value from above, and touch it at x.
