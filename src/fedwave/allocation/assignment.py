@@ -54,17 +54,12 @@ def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float
 
     A block only ever needs one of its M best devices, so wide tables are first cut to those.
     """
-    num_blocks, width = table.unit_cost.shape
-    if table.is_shared and num_blocks * width <= _SMALL:
-        able = table.able(smallest_cap)
-        row, column = assign_blocks(able.weights(energy_factor))
-        column = able.column[column]
+    weight = table.weights(energy_factor, smallest_cap)
+    num_blocks, width = weight.shape
+    if table.is_shared and (width <= 2 * num_blocks or weight.size <= _SMALL):
+        row, column = assign_blocks(weight)
     else:
-        weight = table.weights(energy_factor, smallest_cap)
-        if table.is_shared and width <= 2 * num_blocks:
-            row, column = assign_blocks(weight)
-        else:
-            row, column = _assign_among_best(table, weight)
+        row, column = _assign_among_best(table, weight)
     return matching_of(table, row, column, energy_factor=energy_factor, smallest_cap=smallest_cap)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,24 +13,7 @@ from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.shared_snr import SharedSnr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
-_HUGE = 1e5  # costs times an energy factor beyond this may overflow
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AblePairs:
-    """The columns of a table that can reach an SNR on some block; pairs that cannot are worth nothing."""
-
-    smallest_cap: float
-    column: IntArray  # (k,)
-    contribution: FloatArray  # (M, k)
-    unit_cost: FloatArray  # (M, k)
-
-    def weights(self, energy_factor: float) -> FloatArray:
-        """Return what each pair is worth at an energy factor."""
-        if energy_factor > _HUGE:
-            with np.errstate(over="ignore"):  # a hopeless pair may cost infinitely much
-                return self.contribution - self.unit_cost * energy_factor
-        return self.contribution - self.unit_cost * energy_factor
+_HUGE = 1e300  # costs beyond this may overflow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +31,6 @@ class PairTable:
     unit_cost: FloatArray  # eta_1 s (I_m + B N0) / (h xi), (M, K)
     snr_cap: FloatArray  # (M, K); 0 = never feasible
     choice: OwnChoice | None = None
-    _able: list[AblePairs] = field(default_factory=list, init=False, repr=False)
 
     @property
     def is_shared(self) -> bool:
@@ -61,28 +44,20 @@ class PairTable:
             return float(np.sort(self.contribution[0])[-len(self.block) :].sum())
         return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
 
-    def able(self, smallest_cap: float) -> AblePairs:
-        """Return the devices that reach an SNR on some block; of a shared table, the last answer is kept."""
-        if self._able and self._able[0].smallest_cap == smallest_cap:
-            return self._able[0]
-        can = self.snr_cap >= smallest_cap
-        column = np.flatnonzero(can.any(axis=0))
-        can = can[:, column]
-        found = AblePairs(
-            smallest_cap=smallest_cap,
-            column=column,
-            contribution=np.where(can, self.contribution[:, column], 0.0),
-            unit_cost=np.where(can, self.unit_cost[:, column], 0.0),
-        )
-        self._able[:] = [found]
-        return found
-
     def weights(self, energy_factor: float, smallest_cap: float) -> FloatArray:
         """Return what each pair is worth at an energy factor, (M, K); 0 if it cannot reach the smallest cap."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
-            weight = self.contribution - self.unit_cost * energy_factor
+        if self._largest_cost * energy_factor < _HUGE:
+            weight = self.unit_cost * energy_factor
+            np.subtract(self.contribution, weight, out=weight)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
+                weight = self.contribution - self.unit_cost * energy_factor
         weight[self.snr_cap < smallest_cap] = 0.0
         return weight
+
+    @cached_property
+    def _largest_cost(self) -> float:
+        return float(self.unit_cost.max(initial=0.0))
 
     def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
         """Return the device of each (row, column)."""

@@ -42,14 +42,15 @@ def optimal_snr(delay_to_energy: float) -> float:
             if abs(step) <= 1e-15 * y:
                 break
         return math.expm1(y)
-    y = math.sqrt(2.0 * c)  # right of the root, from where Newton descends without overshooting
-    for _ in range(60):  # four steps in practice
+    root = math.sqrt(2.0 * c)
+    y = root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0)))  # the first terms of the inverse series
+    for _ in range(60):  # two or three steps in practice
         value = 0.0
         for coefficient in _SERIES:
             value = value * y + coefficient
         step = (value * y * y - c) / (y * math.exp(y))
         y -= step
-        if step <= 1e-16 * y:
+        if abs(step) <= 1e-15 * y:
             break
     return math.expm1(y)
 

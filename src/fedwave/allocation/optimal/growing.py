@@ -121,6 +121,10 @@ class GrowingSearch(BranchAndBound):
         self._outsiders.take_inside(device)
         self._prices.clear()  # of fewer devices, hence too low
 
+    def _shrunk(self, node: Node) -> Node:
+        """Return the node itself: what is cut off would have to be proven, too."""
+        return node
+
     def _reopen(self, rounding: float, *, may_go_on: bool) -> bool:
         """Hold all nodes not yet proven against the outsiders; return whether some need devices of those."""
         nodes = [*self._closed, *(entry[2] for entry in self._heap)]

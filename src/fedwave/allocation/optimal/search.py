@@ -37,6 +37,8 @@ from fedwave.allocation.upload_plan import UploadPlan, value_at_best_snr
 
 ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
 _EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
+_WORTHWHILE = 0.15  # a node's lower end moves only by more than this share of the way to its best point
+_SHRINK_STEPS = 6  # of Newton's method; a node need not be cut to the last bit
 _NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs have a choice of their own
 
 
@@ -225,16 +227,38 @@ class BranchAndBound:
         raised: tuple[float, float] = (0.0, 0.0),
     ) -> tuple[float, float]:
         """Return the largest chord minus delay cost on (low, high], and where; its ends may be raised."""
-        factor_low, factor_high = energy_factor(low), energy_factor(high)
-        value_high = at_high.value(factor_high) + raised[1]
-        value_low = max(at_low.value(factor_low) + raised[0], value_high)  # worth never grows with e
-        width = factor_high - factor_low
-        slope = (value_low - value_high) / width if width > 0.0 else at_low.unit_cost
+        value_low, slope = _chord(at_low, at_high, raised)
         snr = self._delay.best_snr(slope, smallest=low, largest=high)
-        return value_low - slope * (energy_factor(snr) - factor_low) - self._delay.at(snr), snr
+        rise = energy_factor(snr) - at_low.energy_factor
+        return value_low - slope * rise - self._delay.at(snr), snr
+
+    def _shrunk(self, node: Node) -> Node:
+        """Return the part of a node in which its chord, minus the delay's cost, beats the incumbent.
+
+        That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it is where
+        (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so what is
+        left out is never better than the incumbent. Whoever cannot reach the new lower end is dropped.
+        """
+        if self._delay.hurry is not None:
+            return node
+        value_low, slope = _chord(node.at_low, node.at_high)
+        height = value_low + slope * node.at_low.energy_factor - self._value
+        price = self._delay.delay_weight * self._delay.nat_time_s
+        low, high = node.low, node.high
+        new_low = math.expm1(_approach(height, slope, price, math.log1p(low)))
+        new_high = math.expm1(_approach(height, slope, price, math.log1p(high)))
+        if not low + _WORTHWHILE * (node.best_snr - low) < new_low < node.best_snr:
+            new_low = low
+        if not node.best_snr < new_high < high:
+            new_high = high
+        if new_low == low and new_high == high:
+            return node
+        cap = max(node.smallest_cap, float(np.nextafter(new_low, math.inf))) if new_low > low else node.smallest_cap
+        return replace(node, low=new_low, high=new_high, smallest_cap=cap)
 
     def _branch(self, node: Node) -> list[Node]:
         """Return nodes that cover this one, with better bounds."""
+        node = self._shrunk(node)
         fresh = self._refreshed(node)
         if fresh is not node:
             return [fresh]
@@ -316,10 +340,10 @@ class BranchAndBound:
 
     def _at_best(self, node: Node) -> Matching:
         """Return the matching at the node's best point."""
-        if node.best_snr >= node.high:
-            return node.at_high
-        if node.best_snr <= node.low:
-            return node.at_low
+        factor = energy_factor(node.best_snr)
+        for end in (node.at_high, node.at_low):
+            if end.energy_factor == factor:
+                return end
         return self._match(node.lines, node.best_snr, node.smallest_cap)
 
     def _cut(self, node: Node, at_best: Matching) -> tuple[float, Matching | None]:
@@ -346,3 +370,27 @@ class BranchAndBound:
             num_matchings=self._num_matchings,
             trace=tuple(self._trace),
         )
+
+
+def _chord(at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+    """Return the height of the chord at its left end, and how fast it falls with e."""
+    value_high = at_high.value(at_high.energy_factor) + raised[1]
+    value_low = max(at_low.value(at_low.energy_factor) + raised[0], value_high)  # worth never grows with e
+    width = at_high.energy_factor - at_low.energy_factor
+    return value_low, (value_low - value_high) / width if width > 0.0 else at_low.unit_cost
+
+
+def _approach(height: float, slope: float, price: float, nats: float) -> float:
+    """Return a point between v and the nearest root of the concave height v - slope (e^v - 1) - price.
+
+    The function must be negative at v, else v is returned. A tangent to a concave function lies above it, so
+    Newton's steps never pass the root.
+    """
+    for _ in range(_SHRINK_STEPS):
+        growth = math.exp(nats)
+        value = height * nats - slope * (growth - 1.0) - price
+        rise = height - slope * growth
+        if value >= 0.0 or rise == 0.0:
+            break
+        nats -= value / rise
+    return nats
