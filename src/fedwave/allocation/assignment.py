@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
 
 _SMALL = 4_000  # pairs; up to here looking for the best costs more than matching all
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
 class Matching:
     """A matching of candidate pairs; its value at SNR x is contribution - unit_cost * energy_factor(x)."""
 
@@ -25,11 +24,7 @@ class Matching:
     caps: FloatArray  # SNR cap of each matched pair
     energy_factor: float  # at which it is the best,
     smallest_cap: float  # of the pairs that can reach this SNR
-
-    @cached_property
-    def snr_cap(self) -> float:
-        """Return the largest SNR that all matched devices can reach; infinite if there is none."""
-        return float(np.minimum.reduce(self.caps)) if self.caps.size else np.inf
+    snr_cap: float  # the largest SNR that all matched devices can reach; infinite if there is none
 
     def value(self, energy_factor: float) -> float:
         """Return sum of (u - e) over the matched pairs, Eq. (43), at the given energy factor."""
@@ -67,12 +62,14 @@ def matching_of(
     table: PairTable, row: IntArray, column: IntArray, *, energy_factor: float, smallest_cap: float
 ) -> Matching:
     """Return the matching of these rows and columns, the best one of the table at an energy factor."""
+    caps = table.snr_cap[row, column]
     return Matching(
         row=row,
         column=column,
         contribution=float(np.add.reduce(table.contributions_at(row, column))),
         unit_cost=float(np.add.reduce(table.unit_cost[row, column])),
-        caps=table.snr_cap[row, column],
+        caps=caps,
+        snr_cap=float(np.minimum.reduce(caps)) if caps.size else np.inf,
         energy_factor=energy_factor,
         smallest_cap=smallest_cap,
     )

@@ -12,16 +12,9 @@ from fedwave.settings import anchor_paths, merge, read_toml, validate
 from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.config import CellConfig
+from fedwave.wireless.preset_names import CELL_PRESETS
 
-CELL_PRESETS: tuple[str, ...] = (
-    "paper",
-    "paper-redrawn",
-    "umi-3.5ghz",
-    "uma-2ghz",
-    "rma-700mhz",
-    "chen2020",
-    "fedl2021",
-)
+__all__ = ["CELL_PRESETS", "load_cell", "load_cell_config", "preset_table", "with_preset"]
 
 
 def load_cell(

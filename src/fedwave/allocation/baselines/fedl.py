@@ -10,8 +10,8 @@ is smallest; the learning part (its accuracy parameter theta) is left out.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
 from fedwave.allocation.baselines.selfish_power import selfish_snr
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies

@@ -50,8 +50,10 @@ class Lines:
     snr: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
 class Node:
+    """A range of SNRs and what bounds the value there: the chord between two matchings."""
+
     low: float
     high: float
     smallest_cap: float
@@ -141,7 +143,7 @@ class BranchAndBound:
 
     def _lowest_snr(self, largest_contribution: float) -> float:
         """Return the SNR below which no upload is worth its delay, or breaks a limit."""
-        low = max(self._floor, float(np.nextafter(0.0, 1.0)))
+        low = max(self._floor, math.ulp(0.0))
         if self._delay.delay_weight > 0.0:
             # A delay that costs more than all contributions together is worse than nobody uploading.
             nats = self._delay.delay_weight * self._delay.nat_time_s / largest_contribution
@@ -253,8 +255,17 @@ class BranchAndBound:
             new_high = high
         if new_low == low and new_high == high:
             return node
-        cap = max(node.smallest_cap, float(np.nextafter(new_low, math.inf))) if new_low > low else node.smallest_cap
-        return replace(node, low=new_low, high=new_high, smallest_cap=cap)
+        cap = max(node.smallest_cap, math.nextafter(new_low, math.inf)) if new_low > low else node.smallest_cap
+        return Node(
+            low=new_low,
+            high=new_high,
+            smallest_cap=cap,
+            lines=node.lines,
+            at_low=node.at_low,
+            at_high=node.at_high,
+            upper_bound=node.upper_bound,
+            best_snr=node.best_snr,
+        )
 
     def _branch(self, node: Node) -> list[Node]:
         """Return nodes that cover this one, with better bounds."""
@@ -292,7 +303,7 @@ class BranchAndBound:
         left, right = node.lines, self._touching(new)
         if new < old:
             left, right = right, left
-        cap = max(node.smallest_cap, float(np.nextafter(cut, math.inf)))
+        cap = max(node.smallest_cap, math.nextafter(cut, math.inf))
         parts = [(node.low, cut, node.smallest_cap), (cut, node.high, cap)]
         return [self._matched(node, *part, lines) for part, lines in zip(parts, (left, right), strict=True)]
 
@@ -315,12 +326,13 @@ class BranchAndBound:
         """Return the two halves of a node; the right one drops all pairs that cannot follow."""
         cut, at_cut = self._cut(node, at_best)
         lines = node.lines
+        cap = math.nextafter(cut, math.inf)
         if at_cut is None:
-            at_cut = self._match(lines, cut, node.smallest_cap)
+            left = self._node(node.low, cut, node.smallest_cap, lines, node.at_low, at_best)
+            return [left, self._node(cut, node.high, cap, lines, node.at_low, node.at_high)]
         left = self._node(node.low, cut, node.smallest_cap, lines, node.at_low, at_cut)
         if cut >= node.high:
             return [left]
-        cap = float(np.nextafter(cut, math.inf))
         return [left, self._node(cut, node.high, cap, lines, at_cut, node.at_high)]
 
     def _refreshed(self, node: Node) -> Node:

@@ -12,8 +12,8 @@ Only the most profitable devices take part. The prices of what comes out tell wh
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.assignment import Matching, assign_blocks, matching_of
 from fedwave.allocation.optimal.prices import block_prices
 from fedwave.allocation.pairs import PairTable
