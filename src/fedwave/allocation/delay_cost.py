@@ -115,7 +115,9 @@ def falling_root(falling: Callable[[float], float], low: float, high: float) -> 
         return low
     if falling(last) >= 0.0:
         return high
-    from scipy.optimize import brentq  # takes long to load, and only a round's deadline or packet errors need it
+    from scipy.optimize import (
+        brentq,
+    )  # takes long to load, and only a round's deadline or packet errors need it
 
     root = brentq(falling, first, last, xtol=1e-300, rtol=_ROOT_TOLERANCE)
     return min(max(math.expm1(root), low), high)

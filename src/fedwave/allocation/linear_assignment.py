@@ -1,7 +1,7 @@
 """scipy's ``linear_sum_assignment``, loaded without the rest of ``scipy.optimize``.
 
-That package takes longer to import than all of ours, for one compiled function. Its file is loaded by itself where
-it is found; where scipy keeps it elsewhere, the public name is imported as usual.
+That package takes longer to import than all of ours, for one compiled function. Its file is loaded by itself
+where it is found; where scipy keeps it elsewhere, the public name is imported as usual.
 """
 
 from __future__ import annotations

@@ -7,11 +7,9 @@ system cannot fork, all are solved here.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
 
@@ -43,10 +41,10 @@ def allocate_many(
 ) -> list[Allocation]:
     """Return ``allocate(problem, method, **options)`` of each problem, in their order.
 
-    ``problems`` are problems, or one problem with ``stacked`` arrays: ``{"channel_gain": gains}`` with ``gains[k]``
-    the k-th draw, and likewise for any other field. Methods that draw at random take ``seed``: problem k then
-    has a generator of its own, so no answer depends on the others. ``workers`` is the number of processes, by
-    default one per core where the work is worth it. It changes the time, never the answers.
+    ``problems`` are problems, or one problem with ``stacked`` arrays: ``{"channel_gain": gains}`` with
+    ``gains[k]`` the k-th draw, and likewise for any other field. Methods that draw at random take ``seed``:
+    problem k then has a generator of its own, so no answer depends on the others. ``workers`` is the number
+    of processes, by default one per core where the work is worth it. It changes the time, never the answers.
     """
     every = _listed(problems, stacked)
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
@@ -57,7 +55,7 @@ def allocate_many(
     found = [_solve(job, index) for index in range(tried)]
     left_s = (time.perf_counter() - start) / max(tried, 1) * (len(every) - tried)
     count = min(workers or _num_cores(), len(every) - tried)
-    can_share = count > 1 and "fork" in multiprocessing.get_all_start_methods()
+    can_share = count > 1 and hasattr(os, "fork")
     if can_share and (workers is not None or left_s > _WORTH_SHARING_S):
         return found + _share_out(job, range(tried, len(every)), count)
     return found + [_solve(job, index) for index in range(tried, len(every))]
@@ -88,7 +86,9 @@ def _unstacked(problem: AllocationProblem, stacked: Mapping[str, ArrayLike]) -> 
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, values in stacked.items():
         if name not in known:
-            raise ProblemError(f"stacked names no field of a problem, got {name!r}. {did_you_mean(name, known)}")
+            raise ProblemError(
+                f"stacked names no field of a problem, got {name!r}. {did_you_mean(name, known)}"
+            )
         arrays[name] = np.asarray(values)
         if arrays[name].ndim == 0:
             raise ProblemError(f"stacked {name} must have an axis of draws, got one number. Use a list.")
@@ -112,6 +112,9 @@ def _solve(job: _Job, index: int) -> Allocation:
 
 
 def _share_out(job: _Job, indices: Sequence[int], workers: int) -> list[Allocation]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     global _job
     size = max(1, len(indices) // (workers * _PARTS_PER_WORKER))
     parts = [indices[start : start + size] for start in range(0, len(indices), size)]

@@ -45,7 +45,7 @@ class PairTable:
         return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
 
     def weights(self, energy_factor: float, smallest_cap: float) -> FloatArray:
-        """Return what each pair is worth at an energy factor, (M, K); 0 if it cannot reach the smallest cap."""
+        """Return what each pair is worth at an energy factor, (M, K); 0 if it cannot reach the cap."""
         if self._largest_cost * energy_factor < _HUGE:
             weight = self.unit_cost * energy_factor
             np.subtract(self.contribution, weight, out=weight)
@@ -74,7 +74,7 @@ class PairTable:
         return np.maximum(self.choice.favourite[row, column], snr)
 
     def joined_by(self, other: PairTable) -> PairTable:
-        """Return this table with the columns of another one after its own; both shared, on the same blocks."""
+        """Return this table with the columns of another after its own; both are shared."""
         assert self.is_shared
         assert other.is_shared
         assert self.choice is None

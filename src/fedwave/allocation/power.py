@@ -15,7 +15,8 @@ from fedwave.units import FloatArray
 
 LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
 
-_SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the Lambert W function
+_SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the closed form
+_LARGE_RATIO = 10.0
 # Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO,
 # where y < 0.32, the terms left out are below rounding.
 _SERIES = tuple((k - 1) / math.factorial(k) for k in range(14, 1, -1))
@@ -25,14 +26,24 @@ _FEW_NATS = 0.3  # up to here the series is exact, and the plain formula would c
 def optimal_snr(delay_to_energy: float) -> float:
     """Return the zero of f4, Lemma 6: (1 + x) ln(1 + x) - x = c, with c = eta_2 / b1 of Eq. (46).
 
-    x = exp(1 + W0((c - 1) / e)) - 1. For small c the argument nears the branch point of W0, where rounding
-    takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of positive terms.
+    x = exp(1 + W0((c - 1) / e)) - 1. y = ln(1 + x) comes from Newton's method on (y - 1) e^y = c - 1, in
+    three forms: near the branch point of W0, where rounding would take half of the digits, as a series of
+    positive terms; for large c in logarithms.
     """
     c = delay_to_energy
     if c <= 0.0:
         return 0.0
     if c >= LARGEST_SNR:
         return LARGEST_SNR
+    if c >= _LARGE_RATIO:  # y + ln(y - 1) = ln(c - 1)
+        level = math.log(c - 1.0)
+        y = 1.0 + level - math.log(level)
+        for _ in range(60):  # four steps in practice
+            step = (y + math.log(y - 1.0) - level) * (y - 1.0) / y
+            y -= step
+            if abs(step) <= 1e-15 * y:
+                break
+        return math.expm1(y)
     if c >= _SMALL_RATIO:
         y = min(math.sqrt(2.0 * c), 1.0 + math.log1p(c))  # right of the root
         for _ in range(60):  # five steps in practice

@@ -32,7 +32,8 @@ def allocate_command(
         None,
         "--method",
         "-m",
-        help=f"One of: {', '.join(METHOD_NAMES)}. Default: optimal. With --compare, the one that --plot draws.",
+        help=f"One of: {', '.join(METHOD_NAMES)}. Default: optimal. "
+        "With --compare, the one that --plot draws.",
     ),
     devices: Path = typer.Option(
         None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."

@@ -94,13 +94,14 @@ def _print_gains(console: Console, description: GainsDescription, *, as_json: bo
 
 
 def _print_presets(console: Console) -> None:
-    from fedwave.wireless.load import CELL_PRESETS, preset_table
+    from fedwave.toml_text import toml_from_text
+    from fedwave.wireless.preset_names import CELL_PRESETS, preset_text
 
     table = Table(box=None, pad_edge=False, title="Cell presets", title_justify="left")
     table.add_column("preset")
     table.add_column("what it is")
     for name in CELL_PRESETS:
-        table.add_row(name, preset_table(name)["description"])
+        table.add_row(name, str(toml_from_text(preset_text(name), name=name)["description"]))
     console.print(table)
     console.print("\nShow one with: fedwave cell umi-3.5ghz --plot cell.png")
 

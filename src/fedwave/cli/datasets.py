@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
     from fedwave.data.catalogue import Entry
 
-DOWNLOAD_NAMES = ("fashion-mnist", "cifar-10", "cifar-100", "tiny-imagenet")  # of DOWNLOADS, for the help alone
+DOWNLOAD_NAMES = (
+    "fashion-mnist",
+    "cifar-10",
+    "cifar-100",
+    "tiny-imagenet",
+)  # of DOWNLOADS, for the help alone
 
 datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
 

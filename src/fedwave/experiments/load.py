@@ -8,9 +8,9 @@ from typing import Any
 
 import tomli_w
 
-from fedwave.errors import ConfigError, did_you_mean, require_type, shown
+from fedwave.errors import ConfigError, require_type, shown
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.preset_files import preset_names, preset_text
+from fedwave.experiments.preset_files import preset_text
 from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import expand_scheme
 from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate

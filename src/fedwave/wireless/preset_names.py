@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 CELL_PRESETS: tuple[str, ...] = (
     "paper",
     "paper-redrawn",
@@ -11,3 +13,9 @@ CELL_PRESETS: tuple[str, ...] = (
     "chen2020",
     "fedl2021",
 )
+
+
+def preset_text(name: str) -> str:
+    """Return the TOML text of one of ``CELL_PRESETS``."""
+    folder = resources.files("fedwave.wireless").joinpath("presets")
+    return folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
 
 
 def roughly_undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
-    """Return the same where few rows are left soon, else a superset: it is found quickly whatever the rows are."""
+    """Return the same where few rows are left soon, else a superset: quickly, whatever the rows are."""
     alive = np.arange(criteria[0].size)
     if alive.size > max(_SMALL, 2 * depth):
         alive = _walk_down(criteria, depth)

@@ -1,10 +1,11 @@
 """The search for crowds of which nobody can be ruled out beforehand: its table grows as it needs devices.
 
-A larger contribution may go with a weaker channel in a whole fleet; then every device is the best choice at some
-delay. But a search meets few delays closely. So it starts from a sample, and holds all other devices against the
-prices of its blocks (prices.py, outsiders.py) when it thinks that it is done. Nodes whose bound stands are proven for
-the whole fleet. The others get the devices that would raise their bound, are matched again, and the search goes on.
-Every reopened node adds a device, so this ends; the bound it returns is one for all devices.
+A larger contribution may go with a weaker channel in a whole fleet; then every device is the best choice at
+some delay. But a search meets few delays closely. So it starts from a sample, and holds all other devices
+against the prices of its blocks (prices.py, outsiders.py) when it thinks that it is done. Nodes whose bound
+stands are proven for the whole fleet. The others get the devices that would raise their bound, are matched
+again, and the search goes on. Every reopened node adds a device, so this ends; the bound it returns is one
+for all devices.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from fedwave.allocation.assignment import Matching, best_matching
 from fedwave.allocation.limits import largest_snr
 from fedwave.allocation.optimal.outsiders import Offer, Outsiders, Profits
 from fedwave.allocation.optimal.prices import block_prices
-from fedwave.allocation.optimal.warm import warm_matching
 from fedwave.allocation.optimal.search import ROUNDING, BranchAndBound, Lines, Node
+from fedwave.allocation.optimal.warm import warm_matching
 from fedwave.allocation.pairs import pair_table
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
@@ -59,7 +60,7 @@ class GrowingSearch(BranchAndBound):
         return self._node(low, highest, low, self._lines, at_low, at_high)
 
     def _settle(self, low: float, high: float) -> None:
-        """Find good devices and a good incumbent: at some SNRs, then blocks and SNR in turns, as IVES does."""
+        """Find good devices and an incumbent: at some SNRs, then blocks and SNR in turns, as IVES does."""
         first, last = math.log(low), math.log(high)
         steps = [(step + 0.5) / _NUM_PROBES for step in range(_NUM_PROBES)]
         probes = [math.exp(first + (last - first) * step) for step in steps]

@@ -1,14 +1,15 @@
 """Devices outside the search's table: what each would make at the prices of a matching.
 
-The search works on few devices. Here all others are held against its prices, see prices.py: who makes nothing
-at either end of a node cannot improve on the node's bound anywhere in it, because weights are straight lines in e
-and a mixture of two proofs is a proof in between. Whoever makes a profit raises the bound by that much, and is
-a candidate for the table. Power and energy limits are taken a little too generously here, which is safe: it only
-finds profits that are none, and the table has the exact limits.
+The search works on few devices. Here all others are held against its prices, see prices.py: who makes
+nothing at either end of a node cannot improve on the node's bound anywhere in it, because weights are
+straight lines in e and a mixture of two proofs is a proof in between. Whoever makes a profit raises the
+bound by that much, and is a candidate for the table. Power and energy limits are taken a little too
+generously here, which is safe: it only finds profits that are none, and the table has the exact limits.
 
 With one gain per device, the profit is u - phi(1 / h), phi(b) = min over m of (pi[m] + c[m] b): one concave
-function of b, evaluated for all devices at once. With gains h[i, m] each pair is looked up in a table of lower bounds
-of phi by the leading bits of its gain, for many nodes at once; only who passes is looked at exactly.
+function of b, evaluated for all devices at once, and again for those who only reach the quieter blocks. With
+gains h[i, m] a device's best gain among blocks of similar noise bounds its profit there. Only who passes is
+looked at block by block.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from fedwave.allocation.limits import relaxed_snr_floor, snr_floor
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.units import FloatArray, IntArray
 
 _GENEROUS = 1.0 - 1e-6  # share of a limit that counts as keeping to it
 _FEW = 200  # devices that are looked at block by block right away
@@ -82,7 +83,7 @@ class Outsiders:
     def best_gains(self) -> FloatArray:
         """Return each device's largest gain over noise."""
         if not self._problem.is_frequency_selective:
-            return self._gain / self._noise.min()
+            return np.asarray(self._gain / self._noise.min())
         return np.asarray(self._best.max(axis=0))
 
     def take_inside(self, device: IntArray) -> None:
@@ -130,7 +131,8 @@ class Outsiders:
     def _exact(self, offer: Offer, found: IntArray, bound: FloatArray | None = None) -> Profits:
         """Return the profits of these rows, looked at on every block.
 
-        With bounds on them, the largest first, the last ones are not looked at if there are enough without them.
+        With bounds on them, the largest first, the last ones are not looked at if there are enough without
+        them.
         """
         cost = self._unit_cost * offer.energy_factor * self._noise
         nobody = np.zeros(0, dtype=np.int64)
@@ -165,7 +167,7 @@ class Outsiders:
         return gain if self._problem.is_frequency_selective else gain[:, None]
 
     def _profits_on_own_gains(self, offer: Offer) -> Profits:
-        """Return the profits at an offer, from bounds by each device's best gain on blocks of similar noise."""
+        """Return the profits at an offer, from bounds by the best gains on blocks of similar noise."""
         cost = self._unit_cost * offer.energy_factor
         with np.errstate(over="ignore"):
             bound = self._contribution - (offer.prices.min() + cost * self._inverse)

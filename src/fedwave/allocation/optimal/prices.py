@@ -1,9 +1,10 @@
 """What each block is worth in a matching: the dual prices that prove a matching best.
 
-Let w[m, i] be the weight of device i on block m. Prices pi[m] >= 0 prove that a matching of value V is the best
-one if V = sum of pi + sum over devices of v[i], where v[i] = max(0, max over m of w[m, i] - pi[m]) is what a device
-makes at these prices: no matching is worth more than that sum. So a device outside the table that makes nothing,
-v[i] = 0, could not improve the matching, and whatever the others make bounds what they could add.
+Let w[m, i] be the weight of device i on block m. Prices pi[m] >= 0 prove that a matching of value V is the
+best one if V = sum of pi + sum over devices of v[i], where v[i] = max(0, max over m of w[m, i] - pi[m]) is
+what a device makes at these prices: no matching is worth more than that sum. So a device outside the table
+that makes nothing, v[i] = 0, could not improve the matching, and whatever the others make bounds what they
+could add.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from fedwave.units import FloatArray
 
 
 def block_prices(table: PairTable, matching: Matching) -> FloatArray:
-    """Return the largest prices (M,) that prove a best matching of the table; rows as in the table.
+    """Return the largest prices that prove a best matching of the table, one for each of its rows.
 
     At the largest prices the fewest outsiders make a profit. A matched device must not do better elsewhere:
-    pi[m] <= w[m, i] - w[m', i] + pi[m'] for the device i on m, and pi[m] <= w[m, i]. The largest solution is a
-    shortest path to an empty block or to profit 0, found by repeated relaxation.
+    pi[m] <= w[m, i] - w[m', i] + pi[m'] for the device i on m, and pi[m] <= w[m, i]. The largest solution is
+    a shortest path to an empty block or to profit 0, found by repeated relaxation.
     """
     row, column = matching.row, matching.column
     prices = np.zeros(len(table.block))
@@ -29,7 +30,7 @@ def block_prices(table: PairTable, matching: Matching) -> FloatArray:
     contribution = table.contributions_at(row, column)
     with np.errstate(over="ignore", invalid="ignore"):
         weight = contribution[:, None] - table.unit_cost[:, column].T * matching.energy_factor  # (matched, M)
-    weight[table.snr_cap[:, column].T < matching.smallest_cap] = -np.inf
+    weight[matching.smallest_cap > table.snr_cap[:, column].T] = -np.inf
     own = weight[np.arange(row.size), row]
     step = own[:, None] - weight
     prices[row] = own

@@ -108,9 +108,7 @@ class BranchAndBound:
             return ROUNDING * (self._table.largest_contribution + compute_cost)
         return ROUNDING * root.at_low.contribution
 
-    def _narrow(
-        self, relative_gap: float, compute_cost: float, rounding: float, max_matchings: int
-    ) -> bool:
+    def _narrow(self, relative_gap: float, compute_cost: float, rounding: float, max_matchings: int) -> bool:
         """Branch until the gap is closed; return False if the matchings run out first."""
         extra = 0
         while self._heap:
@@ -237,9 +235,10 @@ class BranchAndBound:
     def _shrunk(self, node: Node) -> Node:
         """Return the part of a node in which its chord, minus the delay's cost, beats the incumbent.
 
-        That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it is where
-        (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so what is
-        left out is never better than the incumbent. Whoever cannot reach the new lower end is dropped.
+        That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it
+        is where (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so
+        what is left out is never better than the incumbent. Whoever cannot reach the new lower end is
+        dropped.
         """
         if self._delay.hurry is not None:
             return node
@@ -255,7 +254,9 @@ class BranchAndBound:
             new_high = high
         if new_low == low and new_high == high:
             return node
-        cap = max(node.smallest_cap, math.nextafter(new_low, math.inf)) if new_low > low else node.smallest_cap
+        cap = (
+            max(node.smallest_cap, math.nextafter(new_low, math.inf)) if new_low > low else node.smallest_cap
+        )
         return Node(
             low=new_low,
             high=new_high,
@@ -338,8 +339,9 @@ class BranchAndBound:
     def _refreshed(self, node: Node) -> Node:
         """Return the node with a matching of its own at the end that decides on its bound, if it has none.
 
-        A matching of more pairs bounds one of fewer, so halves start with those of their parents, and are matched
-        anew only when it is their turn. Where the bound is attained at one end, the other has no say.
+        A matching of more pairs bounds one of fewer, so halves start with those of their parents, and are
+        matched anew only when it is their turn. Where the bound is attained at one end, the other has no
+        say.
         """
         cap, at_low, at_high = node.smallest_cap, node.at_low, node.at_high
         if node.best_snr < node.high and at_low.snr_cap < cap:
@@ -384,7 +386,9 @@ class BranchAndBound:
         )
 
 
-def _chord(at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+def _chord(
+    at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)
+) -> tuple[float, float]:
     """Return the height of the chord at its left end, and how fast it falls with e."""
     value_high = at_high.value(at_high.energy_factor) + raised[1]
     value_low = max(at_low.value(at_low.energy_factor) + raised[0], value_high)  # worth never grows with e

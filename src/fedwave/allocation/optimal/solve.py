@@ -43,7 +43,7 @@ def allocate_optimal(
 
 
 def _search(problem: AllocationProblem, may_upload: BoolArray | None) -> BranchAndBound:
-    """Return the search that suits: on all pairs that may be needed if they are few, else on a growing table."""
+    """Return the search that suits: on all pairs that may be needed, or, if many, on a growing table."""
     if has_own_choice(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
         return BranchAndBound(problem, candidate_pairs(problem, may_upload=may_upload))
     device = useful_devices(problem, may_upload)

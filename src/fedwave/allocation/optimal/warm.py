@@ -1,10 +1,11 @@
 """A best matching found from the prices of a neighbour, among the few devices that matter there.
 
-At prices pi[m] of the blocks a device makes v[i] = max(0, max over m of w[m, i] - pi[m]). With those taken off, all weights
-w[m, i] - pi[m] - v[i] are at most 0, and 0 where a block suits a device best. Taking pi off changes nothing, as each
-block is matched once; taking v off changes nothing if each device is matched once, too, so devices that are left over
-get rows of weight 0. That makes a square matrix in which almost every row finds its partner at the first look, where
-the plain one takes long detours if all blocks want the same devices.
+At prices pi[m] of the blocks a device makes v[i] = max(0, max over m of w[m, i] - pi[m]). With those taken
+off, all weights w[m, i] - pi[m] - v[i] are at most 0, and 0 where a block suits a device best. Taking pi off
+changes nothing, as each block is matched once; taking v off changes nothing if each device is matched once,
+too, so devices that are left over get rows of weight 0. That makes a square matrix in which almost every row
+finds its partner at the first look, where the plain one takes long detours if all blocks want the same
+devices.
 
 Only the most profitable devices take part. The prices of what comes out tell whether another one was needed.
 """
@@ -13,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.assignment import Matching, assign_blocks, matching_of
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.optimal.prices import block_prices
 from fedwave.allocation.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
@@ -25,7 +26,7 @@ _CROWD = 1.1  # devices per block that make a profit at prices which are worth s
 def warm_matching(
     table: PairTable, *, energy_factor: float, smallest_cap: float, prices: FloatArray
 ) -> tuple[Matching, FloatArray]:
-    """Return what ``best_matching`` does, and its prices, given prices (M,) that may suit; rows as in the table."""
+    """Return what ``best_matching`` does, and its prices, from prices of the table's rows that may suit."""
     weight = table.weights(energy_factor, smallest_cap)
     profit = (weight - prices[:, None]).max(axis=0)
     num_blocks, width = weight.shape
@@ -46,7 +47,7 @@ def warm_matching(
 
 
 def _assign(weight: FloatArray, prices: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the rows and columns of the matching with the largest total weight; only weights > 0 are used."""
+    """Return rows and columns of the matching with the largest total weight; weights <= 0 are left out."""
     num_blocks, width = weight.shape
     profit = np.maximum((weight - prices[:, None]).max(axis=0), 0.0)
     if np.count_nonzero(profit) > _CROWD * num_blocks:  # the prices are far too low, and no help
