@@ -3,8 +3,9 @@
     python benchmarks/bench_allocation.py            speed and memory; asserts the ratios
     python benchmarks/bench_allocation.py --table    objective and delay of all methods, 100 seeds, Table III
 
-Times are CPU seconds (of many draws at once: wall clock), and ratios within one run: against scipy's ``linear_sum_assignment`` on the full device x block matrix
-of pair values at the optimal delay, and on a matrix of uniform random numbers, which it solves fastest.
+Times are CPU seconds, only those of many draws at once are by the wall clock, and ratios are taken within one
+run: against scipy's ``linear_sum_assignment`` on the full device x block matrix of pair values at the optimal
+delay, and on a matrix of uniform random numbers, which it solves fastest.
 """
 
 from __future__ import annotations

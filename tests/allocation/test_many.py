@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import fields, replace
 
 import numpy as np
@@ -81,6 +82,13 @@ def test_an_error_in_a_process_is_the_users_to_read():
     problems = [paper_problem(k, num_devices=5, num_blocks=2) for k in range(10)]
     with pytest.raises(ProblemError, match="needs rng="):
         allocate_many(problems, "random", workers=2)
+
+
+def test_a_process_that_dies_is_told_of(monkeypatch):
+    problem, gains = draws(12)
+    monkeypatch.setattr("fedwave.allocation.many._solve_share", lambda job, share, answer: os._exit(1))
+    with pytest.raises(ProblemError, match="ended before its work was done"):
+        allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
 
 
 @pytest.mark.parametrize(

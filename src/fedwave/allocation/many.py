@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,15 +19,16 @@ from numpy.typing import ArrayLike
 from fedwave.allocation.methods import allocate
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.errors import ProblemError, did_you_mean, require_type
+from fedwave.errors import FedwaveError, ProblemError, did_you_mean, require_type
 from fedwave.rng import Stream, generator
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _TRIED_FIRST = 4  # problems solved here before it is decided whether to share the others out
 _WORTH_SHARING_S = 0.3  # of work left: starting processes takes a tenth of that
-_PARTS_PER_WORKER = 8  # so that nobody waits long for the last one
 
 _Job = tuple[list[AllocationProblem], str, int | None, dict[str, Any]]
-_job: _Job | None = None  # what forked processes find in memory
 
 
 def allocate_many(
@@ -112,20 +113,49 @@ def _solve(job: _Job, index: int) -> Allocation:
 
 
 def _share_out(job: _Job, indices: Sequence[int], workers: int) -> list[Allocation]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
+    """Return the answers, every worker-th problem from each of the forked processes.
 
-    global _job
-    size = max(1, len(indices) // (workers * _PARTS_PER_WORKER))
-    parts = [indices[start : start + size] for start in range(0, len(indices), size)]
-    _job = job
+    A process ends with its share, so none is left over if this one is killed.
+    """
+    from multiprocessing import get_context
+
+    fork = get_context("fork")
+    shares = [indices[first::workers] for first in range(workers)]
+    running = []
+    for share in shares:
+        ours, theirs = fork.Pipe(duplex=False)
+        process = fork.Process(target=_solve_share, args=(job, share, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        running.append((process, ours))
+    found: dict[int, Allocation] = {}
     try:
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
-            return [found for part in pool.map(_solve_part, parts) for found in part]
+        for share, (_, ours) in zip(shares, running, strict=True):
+            found.update(zip(share, _answers(ours), strict=True))
     finally:
-        _job = None
+        for process, ours in running:
+            ours.close()
+            process.terminate()  # after an error; otherwise it has ended
+            process.join()
+    return [found[index] for index in indices]
 
 
-def _solve_part(indices: Sequence[int]) -> list[Allocation]:
-    assert _job is not None  # set before the fork
-    return [_solve(_job, index) for index in indices]
+def _solve_share(job: _Job, share: Sequence[int], answer: Connection) -> None:
+    try:
+        answer.send([_solve(job, index) for index in share])
+    except FedwaveError as error:
+        answer.send(error)
+
+
+def _answers(ours: Connection) -> list[Allocation]:
+    try:
+        answers = ours.recv()
+    except EOFError:
+        raise ProblemError(
+            "A process of allocate_many ended before its work was done, perhaps for want of memory. "
+            "Use workers=1."
+        ) from None
+    if isinstance(answers, FedwaveError):
+        raise answers
+    found: list[Allocation] = answers
+    return found
