@@ -3,8 +3,9 @@
     python benchmarks/bench_allocation.py            speed and memory; asserts the ratios
     python benchmarks/bench_allocation.py --table    objective and delay of all methods, 100 seeds, Table III
 
-Times are ratios within one run: against scipy's ``linear_sum_assignment`` on the full device x block matrix
-of pair values at the optimal delay, and on a matrix of uniform random numbers, which it solves fastest.
+Times are CPU seconds, only those of many draws at once are by the wall clock, and ratios are taken within one
+run: against scipy's ``linear_sum_assignment`` on the full device x block matrix of pair values at the optimal
+delay, and on a matrix of uniform random numbers, which it solves fastest.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from fedwave.allocation import Allocation, AllocationProblem, Status, account, allocate
+from fedwave.allocation import Allocation, AllocationProblem, Status, account, allocate, allocate_many
 from fedwave.wireless.rate import RadioPower, RateModel
+from hard_families import hard_families
 
-FIXED_OVERHEAD_S = 5e-3  # the search itself, some 40 matchings steered from Python: 4 ms on an idle core
+FIXED_OVERHEAD_S = 5e-3  # the search itself, some 20 matchings steered from Python: 2 ms on an idle core
+WANTED_S = 1.5e-3  # for n = 100, M = 20; printed, not asserted
+HARD_S = 0.5  # granted to each hard family, besides so many full matchings:
+HARD_MATCHINGS = {100: 5, 273: 10}
+HARD_BYTES = 300 * 2**20  # for M = 100
 SEEDS = 100
 # The link of a 3GPP cell on the paper's scale, where SNRs are around 0.2.
 LINK: dict[str, dict[str, object]] = {
@@ -66,41 +72,49 @@ def trained_contributions() -> np.ndarray:
 
 
 def best_time(call: Callable[[], object], repeats: int) -> float:
-    """Return the shortest of several runs: the others measure the rest of the machine."""
+    """Return the CPU seconds of the shortest of several runs; all that is timed runs on one core."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
 def full_matrix(problem: AllocationProblem, found: Allocation) -> np.ndarray:
     """Return the value of every pair at the optimum's delay, (n, M), as IVES would match it."""
     snr = np.expm1(problem.nat_time_s / found.upload_delay_s)
-    watts = snr * problem.block_noise_w[None, :] / problem.channel_gain[:, None]
+    gain = problem.channel_gain if problem.is_frequency_selective else problem.channel_gain[:, None]
+    watts = snr * problem.block_noise_w[None, :] / gain
     value = problem.contribution[:, None] - problem.energy_weight * found.upload_delay_s * watts
-    return np.where(watts <= problem.max_power_w[:, None], np.maximum(value, 0.0), 0.0)
+    value[watts > problem.max_power_w[:, None]] = 0.0
+    if problem.max_energy_j is not None:
+        value[watts * found.upload_delay_s > np.asarray(problem.max_energy_j)[:, None]] = 0.0
+    return np.maximum(value, 0.0, out=value)
 
 
 def bench_paper_scale() -> None:
-    solve, matching, uniform, matchings = [], [], [], []
-    for seed in range(20):
-        problem = table_iii(seed, 100, 20)
-        found = allocate(problem)
-        assert found.status is Status.OPTIMAL
-        matrix = full_matrix(problem, found)
-        solve.append(best_time(lambda problem=problem: allocate(problem), 9))
-        matching.append(best_time(lambda matrix=matrix: linear_sum_assignment(matrix, maximize=True), 5))
-        noise = np.random.default_rng(seed).random((100, 20))
-        uniform.append(best_time(lambda noise=noise: linear_sum_assignment(noise, maximize=True), 5))
-        matchings.append(found.iterations)
+    """Time 20 draws, each the best of 9 times spread over the run: a busy moment then spoils none of them."""
+    problems = [table_iii(seed, 100, 20) for seed in range(20)]
+    answers = [allocate(problem) for problem in problems]
+    assert all(found.status is Status.OPTIMAL for found in answers)
+    matchings = [found.iterations for found in answers]
+    matrices = [full_matrix(problem, found) for problem, found in zip(problems, answers, strict=True)]
+    noise = [np.random.default_rng(seed).random((100, 20)) for seed in range(20)]
+    solve, matching, uniform = ([float("inf")] * 20 for _ in range(3))
+    for _ in range(9):
+        for k in range(20):
+            solve[k] = min(solve[k], best_time(lambda k=k: allocate(problems[k]), 1))
+            for times, every in ((matching, matrices), (uniform, noise)):
+                once = best_time(lambda k=k, every=every: linear_sum_assignment(every[k], maximize=True), 3)
+                times[k] = min(times[k], once)
     solved, one = statistics.mean(solve), statistics.mean(matching)
     print(
         f"n = 100, M = 20 (20 seeds): optimum {1e3 * solved:.2f} ms "
         f"(median {1e3 * statistics.median(solve):.2f}, "
         f"{statistics.mean(matchings):.0f} matchings), one full matching {1e3 * one:.3f} ms "
-        f"(uniform numbers {1e3 * statistics.mean(uniform):.3f} ms)"
+        f"(uniform numbers {1e3 * statistics.mean(uniform):.3f} ms); "
+        f"{solved / WANTED_S:.1f} x the 1.5 ms wanted"
     )
     assert solved <= 20 * one + FIXED_OVERHEAD_S, (solved, one)
 
@@ -125,9 +139,9 @@ def bench_link() -> None:
     for repeat in range(7):
         for seed in range(len(plain)):
             for name, problems in variants.items():
-                start = time.perf_counter()
+                start = time.process_time()
                 found = allocate(problems[seed])
-                seconds[name][seed] = min(seconds[name][seed], time.perf_counter() - start)
+                seconds[name][seed] = min(seconds[name][seed], time.process_time() - start)
                 if repeat == 0:
                     assert found.status is Status.OPTIMAL, (name, seed, found.status)
                     matchings[name].append(found.iterations)
@@ -167,6 +181,49 @@ def bench_large(num_devices: int, num_blocks: int, *, with_matching: bool) -> fl
         assert seconds < one, (seconds, one)
     print(line, flush=True)
     return seconds
+
+
+def bench_hard(num_devices: int, num_blocks: int, *, is_checked: bool) -> None:
+    """Time the hard families, each beside one full matching of its own, in the same run."""
+    granted = HARD_MATCHINGS[num_blocks]
+    for name, problem in hard_families(table_iii(0, num_devices, num_blocks)):
+        found = allocate(problem)
+        assert found.gap <= 1e-6, (name, found.gap)
+        seconds = best_time(lambda problem=problem: allocate(problem), 2)
+        tracemalloc.start()
+        allocate(problem)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        matrix = full_matrix(problem, found)
+        one = best_time(lambda matrix=matrix: linear_sum_assignment(matrix, maximize=True), 1)
+        del matrix
+        print(
+            f"n = {num_devices:,}, M = {num_blocks}, {name}: optimum {seconds:.2f} s, {found.iterations} "
+            f"matchings, {peak / 2**20:.0f} MiB; one full matching {one:.2f} s, so "
+            f"{seconds / (granted * one + HARD_S):.2f} of {granted} x that + {HARD_S} s",
+            flush=True,
+        )
+        if is_checked:
+            assert seconds <= granted * one + HARD_S, (name, seconds, one)
+            assert num_blocks > 100 or peak < HARD_BYTES, (name, peak)
+
+
+def bench_many(num_draws: int = 2000) -> None:
+    """Time many channel draws at once beside a loop over them; the answers must be the same."""
+    problem = table_iii(0, 100, 20)
+    gains = np.random.default_rng(1).uniform(0.1, 1, (num_draws, 100))
+    start = time.perf_counter()
+    one_by_one = [allocate(replace(problem, channel_gain=gain)) for gain in gains]
+    loop = time.perf_counter() - start
+    start = time.perf_counter()
+    at_once = allocate_many(problem, stacked={"channel_gain": gains})
+    many = time.perf_counter() - start
+    assert [a.objective for a in one_by_one] == [b.objective for b in at_once]
+    print(
+        f"{num_draws:,} channel draws, n = 100, M = 20: loop {loop:.2f} s, at once {many:.2f} s "
+        f"({loop / many:.1f} x; 3 wanted)",
+        flush=True,
+    )
 
 
 def bench_frequency_selective() -> None:
@@ -242,10 +299,13 @@ def main() -> None:
         return
     bench_paper_scale()
     bench_link()
+    bench_many()
+    bench_hard(100_000, 100, is_checked=True)
     base = {100: bench_large(100_000, 100, with_matching=True)}
     bench_frequency_selective()
     if arguments.quick:
         return
+    bench_hard(100_000, 273, is_checked=True)
     base[273] = bench_large(100_000, 273, with_matching=False)
     for num_blocks, small in base.items():
         large = bench_large(1_000_000, num_blocks, with_matching=False)

@@ -92,6 +92,64 @@ def test_heavy_libraries_are_not_loaded_until_needed(statement: str, absent: tup
     assert done.stdout.strip() == "[]"
 
 
+HEAVY = ("torch", "matplotlib", "sklearn", "pandas", "PIL", "scipy.stats", "scipy.optimize", "scipy.special")
+
+
+@pytest.mark.parametrize(
+    ("words", "absent", "most"),
+    [
+        ("--help", (*HEAVY, "numpy"), 500),
+        ("--version", (*HEAVY, "numpy"), 500),
+        ("presets", (*HEAVY, "numpy"), 500),
+        ("presets paper/nufm", (*HEAVY, "numpy"), 500),
+        ("run --help", (*HEAVY, "numpy"), 500),
+        ("datasets --help", (*HEAVY, "numpy"), 500),
+        ("cell", (*HEAVY, "numpy"), 500),
+        ("cell --help", (*HEAVY, "numpy"), 500),
+        ("cell umi-3.5ghz", HEAVY, 750),
+        ("allocate --help", (*HEAVY, "numpy"), 500),
+        ("allocate --example", HEAVY, 650),
+        ("allocate problem.toml", HEAVY, 650),
+        ("allocate problem.toml --compare", HEAVY, 650),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(
+    words: str, absent: tuple[str, ...], most: int, tmp_path: Path
+) -> None:
+    """Modules are counted, as times would depend on the machine."""
+    from fedwave.allocation import example_problem
+
+    (tmp_path / "problem.toml").write_text(example_problem())
+    code = (
+        f"import sys; sys.argv = ['fedwave', *{words.split()!r}]\n"
+        "from fedwave.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print([name for name in {absent!r} if name in sys.modules], len(sys.modules), file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=tmp_path,
+    )
+    loaded, count = done.stderr.strip().splitlines()[-1].rsplit(" ", 1)
+    assert loaded == "[]"
+    assert int(count) < most
+
+
+def test_names_in_the_help_are_those_of_the_package() -> None:
+    from fedwave.allocation import METHODS
+    from fedwave.cli.allocate import METHOD_NAMES
+    from fedwave.cli.datasets import DOWNLOAD_NAMES
+    from fedwave.data.download import DOWNLOADS
+
+    assert tuple(METHODS) == METHOD_NAMES
+    assert tuple(DOWNLOADS) == DOWNLOAD_NAMES
+
+
 def test_the_names_of_the_package_are_those_of_their_modules() -> None:
     import fedwave
 

@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AllocationProblem": "fedwave.allocation",
     "allocate": "fedwave.allocation",
+    "allocate_many": "fedwave.allocation",
     "compare_methods": "fedwave.allocation",
     "pareto_front": "fedwave.allocation",
     "total_cost": "fedwave.allocation",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fedwave.allocation import (
         AllocationProblem,
         allocate,
+        allocate_many,
         compare_methods,
         pareto_front,
         total_cost,
@@ -64,6 +66,7 @@ __all__ = [
     "StopRun",
     "__version__",
     "allocate",
+    "allocate_many",
     "compare_methods",
     "contribution",
     "cost_table",

@@ -95,6 +95,20 @@ def test_every_dataset_that_is_looked_for_can_be_downloaded():
 
 
 def test_a_missing_library_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("fedwave.data.digits.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(MissingExtraError, match=r'pip install "fedwave\[learn\]"'):
         load_dataset("digits")
+
+
+def test_the_digits_are_those_that_scikit_learn_loads():
+    bunch = pytest.importorskip("sklearn.datasets").load_digits()
+    found = load_dataset("digits")
+    np.testing.assert_array_equal(found.inputs[:, 0], bunch.images * 15)
+    np.testing.assert_array_equal(found.labels, bunch.target)
+
+
+def test_the_digits_come_from_scikit_learn_itself_where_its_file_is_elsewhere(monkeypatch):
+    found = load_dataset("digits")
+    monkeypatch.setattr("fedwave.data.digits.find_spec", lambda name: None)
+    np.testing.assert_array_equal(load_dataset("digits").inputs, found.inputs)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from fedwave.data.few_classes import few_class_counts, truncated_gaussian_counts
+from fedwave.data.few_classes import few_class_counts, truncated_gaussian_counts, truncated_normal
 from fedwave.errors import DataError
 from fedwave.rng import Stream, generator
 
@@ -55,3 +55,16 @@ def test_k_classes_and_k_shots_leave_a_query_sample_in_each_class(classes, shots
 def test_more_classes_per_device_than_there_are_is_refused():
     with pytest.raises(DataError, match="classes_per_device is 4 but the dataset has samples of 3 classes"):
         few_class_counts(np.array([9, 9, 0, 9]), 2, shots=1, min_query=1, rng=stream(), classes_per_device=4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-0.7, 5.1), (-9.0, -2.0), (-1.0, 1.0), (0.3, 0.4), (2.0, 8.0), (-0.1, 30.0), (12.0, 13.0)],
+)
+def test_the_truncated_normal_is_that_of_scipy(low, high):
+    from scipy.stats import truncnorm
+
+    share = np.random.default_rng(0).uniform(size=500)
+    np.testing.assert_allclose(
+        truncated_normal(share, low, high), truncnorm.ppf(share, low, high), rtol=1e-12, atol=1e-13
+    )

@@ -15,6 +15,7 @@ from __future__ import annotations
 from fedwave.allocation.comparison import TimedAllocation, compare_methods
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.description import ObjectiveTerm, describe, describe_front, objective_terms
+from fedwave.allocation.many import allocate_many
 from fedwave.allocation.methods import METHODS, Method, allocate, method_options
 from fedwave.allocation.pareto import ParetoFront, pareto_front
 from fedwave.allocation.problem import AllocationProblem
@@ -33,6 +34,7 @@ __all__ = [
     "TimedAllocation",
     "account",
     "allocate",
+    "allocate_many",
     "build_allocation",
     "compare_methods",
     "describe",

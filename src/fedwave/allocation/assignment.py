@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
 
 _SMALL = 4_000  # pairs; up to here looking for the best costs more than matching all
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
 class Matching:
     """A matching of candidate pairs; its value at SNR x is contribution - unit_cost * energy_factor(x)."""
 
@@ -22,11 +22,9 @@ class Matching:
     contribution: float
     unit_cost: float
     caps: FloatArray  # SNR cap of each matched pair
-
-    @property
-    def snr_cap(self) -> float:
-        """Return the largest SNR that all matched devices can reach; infinite if there is none."""
-        return float(self.caps.min()) if self.caps.size else np.inf
+    energy_factor: float  # at which it is the best,
+    smallest_cap: float  # of the pairs that can reach this SNR
+    snr_cap: float  # the largest SNR that all matched devices can reach; infinite if there is none
 
     def value(self, energy_factor: float) -> float:
         """Return sum of (u - e) over the matched pairs, Eq. (43), at the given energy factor."""
@@ -39,7 +37,10 @@ def assign_blocks(weight: FloatArray) -> tuple[IntArray, IntArray]:
     Pairs of weight <= 0 are never matched: leaving a block empty is allowed and worth 0.
     """
     row, column = linear_sum_assignment(np.minimum(-weight, 0.0))
-    is_gain = weight[row, column] > 0
+    gain = weight[row, column]
+    if row.size and gain.min() > 0.0:
+        return row, column
+    is_gain = gain > 0
     return row[is_gain], column[is_gain]
 
 
@@ -48,20 +49,29 @@ def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float
 
     A block only ever needs one of its M best devices, so wide tables are first cut to those.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
-        weight = table.contribution - table.unit_cost * energy_factor
-    weight[table.snr_cap < smallest_cap] = 0.0
+    weight = table.weights(energy_factor, smallest_cap)
     num_blocks, width = weight.shape
     if table.is_shared and (width <= 2 * num_blocks or weight.size <= _SMALL):
         row, column = assign_blocks(weight)
     else:
         row, column = _assign_among_best(table, weight)
+    return matching_of(table, row, column, energy_factor=energy_factor, smallest_cap=smallest_cap)
+
+
+def matching_of(
+    table: PairTable, row: IntArray, column: IntArray, *, energy_factor: float, smallest_cap: float
+) -> Matching:
+    """Return the matching of these rows and columns, the best one of the table at an energy factor."""
+    caps = table.snr_cap[row, column]
     return Matching(
         row=row,
         column=column,
-        contribution=float(table.contributions_at(row, column).sum()),
-        unit_cost=float(table.unit_cost[row, column].sum()),
-        caps=table.snr_cap[row, column],
+        contribution=float(np.add.reduce(table.contributions_at(row, column))),
+        unit_cost=float(np.add.reduce(table.unit_cost[row, column])),
+        caps=caps,
+        snr_cap=float(np.minimum.reduce(caps)) if caps.size else np.inf,
+        energy_factor=energy_factor,
+        smallest_cap=smallest_cap,
     )
 
 

@@ -15,8 +15,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
-
 from fedwave.allocation.compute_curve import ComputeCurve
 from fedwave.allocation.cpu_frequency import unhurried_finish_s
 from fedwave.allocation.power import LARGEST_SNR, best_common_snr, delay_factor, steepness
@@ -117,5 +115,9 @@ def falling_root(falling: Callable[[float], float], low: float, high: float) -> 
         return low
     if falling(last) >= 0.0:
         return high
+    from scipy.optimize import (
+        brentq,
+    )  # takes long to load, and only a round's deadline or packet errors need it
+
     root = brentq(falling, first, last, xtol=1e-300, rtol=_ROOT_TOLERANCE)
     return min(max(math.expm1(root), low), high)

@@ -50,6 +50,12 @@ def snr_floor(problem: AllocationProblem) -> float:
     return max(floor, threshold)
 
 
+def relaxed_snr_floor(problem: AllocationProblem) -> float:
+    """Return the least SNR with which a pair counts as standing at the floor, see ``snr_cap``."""
+    least = max(_relaxed_floor(problem), problem.rate.min_snr, problem.min_snr / RELAXED)
+    return min(least, snr_floor(problem))
+
+
 def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
     """Return (I_m + B N0) / h of each pair, the "(SNR)" of Lemma 6; infinite where the gain is 0."""
     gain = problem.gain_of(device, block)
@@ -109,6 +115,19 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
             cap[is_shut] = np.minimum(top[is_shut], least)
     cap = np.asarray(np.where(np.isfinite(delay), cap, 0.0))
     return cap, np.maximum(own, cap)
+
+
+def largest_snr(problem: AllocationProblem, device: IntArray, gain_to_noise: FloatArray) -> float:
+    """Return a bound on the SNR cap of these devices, each on a block with this gain over noise; 0: none."""
+    with np.errstate(over="ignore", under="ignore"):
+        cap = np.minimum(problem.max_power_w[device] * gain_to_noise, LARGEST_SNR)
+    if problem.max_energy_j is not None:
+        with np.errstate(over="ignore", divide="ignore"):
+            unit_energy = problem.nat_time_s / (problem.radio.amplifier_efficiency * gain_to_noise)
+            factor = problem.energy_limit_of(device) / unit_energy
+        cap = np.minimum(cap, snr_of_energy_factor(factor * RELAXED))
+    highest = min(float(cap.max(initial=0.0)), problem.rate.max_snr) * RELAXED
+    return max(highest, snr_floor(problem)) if highest >= relaxed_snr_floor(problem) else 0.0
 
 
 def thrifty_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import Parameter
 from typing import Any
 
@@ -81,7 +82,7 @@ def allocate(
         fix="Make one with AllocationProblem(...) or load_problem(file).",
     )
     entry = _look_up(method)
-    known = inspect.signature(entry.solve).parameters
+    known = _parameters(entry.solve)
     own = _options(known)
     for name in options:
         if name in _PASSED_ON or (name not in own and not _takes_any(known)):
@@ -104,7 +105,12 @@ def allocate(
 
 def method_options(name: str) -> tuple[str, ...]:
     """Return the names of a method's own options, such as ``relative_gap`` of the method "optimal"."""
-    return _options(inspect.signature(_look_up(name).solve).parameters)
+    return _options(_parameters(_look_up(name).solve))
+
+
+@lru_cache
+def _parameters(solve: Callable[..., Allocation]) -> Mapping[str, Parameter]:
+    return inspect.signature(solve).parameters
 
 
 def _look_up(name: str) -> Method:

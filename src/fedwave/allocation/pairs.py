@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from fedwave.allocation.own_snr import OwnChoice, has_own_choice, own_choice
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.shared_snr import SharedSnr
 from fedwave.units import BoolArray, FloatArray, IntArray
+
+_HUGE = 1e300  # costs beyond this may overflow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +44,21 @@ class PairTable:
             return float(np.sort(self.contribution[0])[-len(self.block) :].sum())
         return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
 
+    def weights(self, energy_factor: float, smallest_cap: float) -> FloatArray:
+        """Return what each pair is worth at an energy factor, (M, K); 0 if it cannot reach the cap."""
+        if self._largest_cost * energy_factor < _HUGE:
+            weight = self.unit_cost * energy_factor
+            np.subtract(self.contribution, weight, out=weight)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):  # a hopeless pair may cost infinitely much
+                weight = self.contribution - self.unit_cost * energy_factor
+        weight[self.snr_cap < smallest_cap] = 0.0
+        return weight
+
+    @cached_property
+    def _largest_cost(self) -> float:
+        return float(self.unit_cost.max(initial=0.0))
+
     def devices_at(self, row: IntArray, column: IntArray) -> IntArray:
         """Return the device of each (row, column)."""
         return self.device[0, column] if self.is_shared else self.device[row, column]
@@ -54,6 +72,19 @@ class PairTable:
         if self.choice is None:
             return np.full(row.shape, snr)
         return np.maximum(self.choice.favourite[row, column], snr)
+
+    def joined_by(self, other: PairTable) -> PairTable:
+        """Return this table with the columns of another after its own; both are shared."""
+        assert self.is_shared
+        assert other.is_shared
+        assert self.choice is None
+        return replace(
+            self,
+            device=np.hstack([self.device, other.device]),
+            contribution=np.hstack([self.contribution, other.contribution]),
+            unit_cost=np.hstack([self.unit_cost, other.unit_cost]),
+            snr_cap=np.hstack([self.snr_cap, other.snr_cap]),
+        )
 
     def tangent(self, snr: float) -> PairTable:
         """Return a table of straight lines in e that bound each pair's value from above, and touch it at x.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.optimal import allocate_optimal
+from fedwave.allocation.many import allocate_many
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.errors import ProblemError, require_type, shown
@@ -63,13 +63,8 @@ def pareto_front(
     except (TypeError, ValueError):
         raise ProblemError(f"weights must be numbers or pairs of numbers, got {shown(weights)}.") from None
     pairs = _weight_pairs(problem, wanted)
-    allocations = tuple(
-        allocate_optimal(
-            replace(problem, energy_weight=float(energy), delay_weight=float(delay)),
-            relative_gap=relative_gap,
-        )
-        for energy, delay in pairs
-    )
+    stacked = {"energy_weight": pairs[:, 0], "delay_weight": pairs[:, 1]}
+    allocations = tuple(allocate_many(problem, stacked=stacked, relative_gap=relative_gap))
     return ParetoFront(
         energy_weight=pairs[:, 0],
         delay_weight=pairs[:, 1],

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import lambertw
 
 from fedwave.units import FloatArray
 
 LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is its product with small gains
 
-_SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the Lambert W function
+_SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the closed form
+_LARGE_RATIO = 10.0
 # Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO,
 # where y < 0.32, the terms left out are below rounding.
 _SERIES = tuple((k - 1) / math.factorial(k) for k in range(14, 1, -1))
@@ -26,26 +26,42 @@ _FEW_NATS = 0.3  # up to here the series is exact, and the plain formula would c
 def optimal_snr(delay_to_energy: float) -> float:
     """Return the zero of f4, Lemma 6: (1 + x) ln(1 + x) - x = c, with c = eta_2 / b1 of Eq. (46).
 
-    x = exp(1 + W0((c - 1) / e)) - 1. For small c the argument nears the branch point of W0, where rounding
-    takes half of the digits, so there y = ln(1 + x) comes from Newton's method on a series of positive terms.
+    x = exp(1 + W0((c - 1) / e)) - 1. y = ln(1 + x) comes from Newton's method on (y - 1) e^y = c - 1, in
+    three forms: near the branch point of W0, where rounding would take half of the digits, as a series of
+    positive terms; for large c in logarithms.
     """
     c = delay_to_energy
     if c <= 0.0:
         return 0.0
     if c >= LARGEST_SNR:
         return LARGEST_SNR
-    if c >= _SMALL_RATIO:
-        y = 1.0 + float(lambertw((c - 1.0) / math.e).real)
-        y -= (y - 1.0 - (c - 1.0) * math.exp(-y)) / y  # one Newton step on (y-1) e^y = c-1
+    if c >= _LARGE_RATIO:  # y + ln(y - 1) = ln(c - 1)
+        level = math.log(c - 1.0)
+        y = 1.0 + level - math.log(level)
+        for _ in range(60):  # four steps in practice
+            step = (y + math.log(y - 1.0) - level) * (y - 1.0) / y
+            y -= step
+            if abs(step) <= 1e-15 * y:
+                break
         return math.expm1(y)
-    y = math.sqrt(2.0 * c)  # right of the root, from where Newton descends without overshooting
-    for _ in range(60):  # four steps in practice
+    if c >= _SMALL_RATIO:
+        y = min(math.sqrt(2.0 * c), 1.0 + math.log1p(c))  # right of the root
+        for _ in range(60):  # five steps in practice
+            pull = (c - 1.0) * math.exp(-y)
+            step = (y - 1.0 - pull) / (1.0 + pull)
+            y -= step
+            if abs(step) <= 1e-15 * y:
+                break
+        return math.expm1(y)
+    root = math.sqrt(2.0 * c)
+    y = root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0)))  # the first terms of the inverse series
+    for _ in range(60):  # two or three steps in practice
         value = 0.0
         for coefficient in _SERIES:
             value = value * y + coefficient
         step = (value * y * y - c) / (y * math.exp(y))
         y -= step
-        if step <= 1e-16 * y:
+        if abs(step) <= 1e-15 * y:
             break
     return math.expm1(y)
 
@@ -97,25 +113,23 @@ def snr_of_delay(delay_s: float, *, nat_time_s: float) -> float:
 def snr_of_energy_factor(factor: FloatArray) -> FloatArray:
     """Return the x with x / ln(1 + x) = factor, the inverse of ``energy_factor``; 0 where factor <= 1.
 
-    With y = ln(1 + x) this is (e^y - 1) / y = r, so y = -1/r - W_{-1}(-e^{-1/r} / r), then Newton steps
-    against the cancellation near r = 1.
+    With y = ln(1 + x) this is (e^y - 1) / y = r. As e^(y/2) <= r, the root is at most 2 ln r, hence at most
+    ln(1 + 2 r ln r), and so on. From there Newton's method descends on a convex function.
     """
     r = np.clip(np.asarray(factor, dtype=np.float64), 1.0, LARGEST_SNR / 1e3)
-    inverse = 1.0 / r
-    argument = np.maximum(-inverse * np.exp(-inverse), -math.exp(-1.0))
-    with np.errstate(invalid="ignore", divide="ignore"):  # at the branch point lambertw may warn
-        y = -inverse - lambertw(argument, -1).real
-    near_one = r < 1.0 + 1e-3
-    y = np.where(near_one, 2.0 * (r - 1.0), y)  # first term of the inverse series
-    y = np.where(y > 0.0, y, 0.0)
-    for _ in range(3):
-        positive = y > 1e-300
-        safe = np.where(positive, y, 1.0)
+    y = 2.0 * np.log(r)
+    y = np.where(r < 1.0 + 1e-3, 2.0 * (r - 1.0), np.minimum(y, np.log1p(r * np.log1p(r * y))))
+    positive = y > 1e-300
+    safe = np.where(positive, y, 1.0)
+    for _ in range(12):  # three to six in practice
         mean_growth = np.expm1(safe) / safe
         slope = (np.exp(safe) - mean_growth) / safe
         slope = np.where(safe < 1e-4, 0.5 + safe / 3.0, slope)  # the quotient cancels for small y
-        y = np.where(positive, np.maximum(safe - (mean_growth - r) / slope, 0.0), 0.0)
-    return np.minimum(np.expm1(y), LARGEST_SNR)
+        step = np.where(positive, (mean_growth - r) / slope, 0.0)
+        safe = np.maximum(safe - step, 1e-300)
+        if (np.abs(step) <= 1e-16 * safe).all():
+            break
+    return np.minimum(np.expm1(np.where(positive, safe, 0.0)), LARGEST_SNR)
 
 
 def best_common_snr(

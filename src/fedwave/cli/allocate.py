@@ -6,33 +6,19 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedwave.allocation import (
-    METHODS,
-    Allocation,
-    AllocationProblem,
-    ParetoFront,
-    TimedAllocation,
-    account,
-    compare_methods,
-    describe,
-    describe_front,
-    example_problem,
-    load_problem,
-    objective_terms,
-    pareto_front,
-)
-from fedwave.allocation.problem_file import radio_cell_error
-from fedwave.console import print_tables
 from fedwave.errors import ProblemError, did_you_mean
-from fedwave.wireless.load import CELL_PRESETS
 
+if TYPE_CHECKING:
+    from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, TimedAllocation
+
+METHOD_NAMES = ("optimal", "ives", "greedy", "random", "chen2020", "fedl")  # of METHODS, for the help alone
 _MAX_ROWS = 60  # of the assignment table; --json has them all
 
 
@@ -46,7 +32,8 @@ def allocate_command(
         None,
         "--method",
         "-m",
-        help=f"One of: {', '.join(METHODS)}. Default: optimal. With --compare, the one that --plot draws.",
+        help=f"One of: {', '.join(METHOD_NAMES)}. Default: optimal. "
+        "With --compare, the one that --plot draws.",
     ),
     devices: Path = typer.Option(
         None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."
@@ -70,6 +57,8 @@ def allocate_command(
 
     Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
     """
+    from fedwave.allocation import compare_methods, describe, example_problem, load_problem
+
     if example:
         typer.echo(example_problem(), nl=False)
         return
@@ -107,6 +96,10 @@ def _check_words(
     problem_file: Path | None, method: str | None, *, compare: bool, pareto: bool, gap: float | None
 ) -> None:
     """Refuse words that name no problem file or method, or that would have no effect."""
+    from fedwave.allocation import METHODS
+    from fedwave.allocation.problem_file import radio_cell_error
+    from fedwave.wireless.preset_names import CELL_PRESETS
+
     if problem_file is None:
         raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")
     if str(problem_file) in CELL_PRESETS and not problem_file.exists():
@@ -122,6 +115,8 @@ def _check_words(
 
 
 def _print_assignment(console: Console, problem: AllocationProblem, found: Allocation) -> None:
+    from fedwave.allocation import account
+
     table = Table(
         title=f"{found.num_selected} of {problem.num_devices} devices on {problem.num_blocks} blocks"
         f" (method {found.method})",
@@ -152,6 +147,8 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
 
 
 def _print_objective(console: Console, problem: AllocationProblem, timed: TimedAllocation) -> None:
+    from fedwave.allocation import objective_terms
+
     found = timed.allocation
     table = Table(title="Objective of (P): contribution - energy - delay", title_justify="left")
     for heading in ("term", "value", "weight", "worth"):
@@ -175,6 +172,8 @@ def _print_objective(console: Console, problem: AllocationProblem, timed: TimedA
 
 
 def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) -> None:
+    from fedwave.console import print_tables
+
     table = Table(title="All methods on this problem", title_justify="left", box=None, padding=(0, 1, 0, 0))
     headings = ("objective", "contrib.", "energy J", "compute s", "upload s", "uploads", "ms", "status")
     for heading in ("method", *headings):
@@ -206,6 +205,8 @@ def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) ->
 def _run_pareto(
     console: Console, problem: AllocationProblem, gap: dict[str, Any], as_json: bool, plot: Path | None
 ) -> None:
+    from fedwave.allocation import describe_front, pareto_front
+
     front = pareto_front(problem, **gap)
     if as_json:
         typer.echo(json.dumps(describe_front(front), indent=2, allow_nan=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -11,15 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedwave.errors import ConfigError
-from fedwave.settings import parse_overrides
-from fedwave.wireless.description import CellDescription, TextTable, describe_cell
-from fedwave.wireless.gains_description import (
-    GAINS_SUFFIXES,
-    GainsDescription,
-    describe_gains,
-    export_gains,
-)
-from fedwave.wireless.load import CELL_PRESETS, load_cell, preset_table
+
+if TYPE_CHECKING:
+    from fedwave.wireless.description import CellDescription, TextTable
+    from fedwave.wireless.gains_description import GainsDescription
 
 
 def cell(
@@ -46,6 +42,11 @@ def cell(
     if preset is None:
         _print_presets(console)
         return
+    from fedwave.settings import parse_overrides
+    from fedwave.wireless.description import describe_cell
+    from fedwave.wireless.gains_description import GAINS_SUFFIXES, describe_gains, export_gains
+    from fedwave.wireless.load import load_cell
+
     if Path(preset).suffix in GAINS_SUFFIXES:
         _print_gains(console, describe_gains(Path(preset), in_db=_in_db(setting)), as_json=as_json)
         return
@@ -70,6 +71,8 @@ def cell(
 
 def _in_db(setting: list[str]) -> bool:
     """Return what ``-s channel.in_db=true`` says; a file of gains has no other setting."""
+    from fedwave.settings import parse_overrides
+
     given = parse_overrides(setting)
     in_db = (
         given.get("channel", {}).get("in_db", False) if isinstance(given.get("channel", {}), dict) else None
@@ -91,11 +94,14 @@ def _print_gains(console: Console, description: GainsDescription, *, as_json: bo
 
 
 def _print_presets(console: Console) -> None:
+    from fedwave.toml_text import toml_from_text
+    from fedwave.wireless.preset_names import CELL_PRESETS, preset_text
+
     table = Table(box=None, pad_edge=False, title="Cell presets", title_justify="left")
     table.add_column("preset")
     table.add_column("what it is")
     for name in CELL_PRESETS:
-        table.add_row(name, preset_table(name)["description"])
+        table.add_row(name, str(toml_from_text(preset_text(name), name=name)["description"]))
     console.print(table)
     console.print("\nShow one with: fedwave cell umi-3.5ghz --plot cell.png")
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from fedwave.data.catalogue import DATASETS, Entry
-from fedwave.data.download import DOWNLOADS, download_dataset
 from fedwave.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from fedwave.data.catalogue import Entry
+
+DOWNLOAD_NAMES = (
+    "fashion-mnist",
+    "cifar-10",
+    "cifar-100",
+    "tiny-imagenet",
+)  # of DOWNLOADS, for the help alone
 
 datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
 
@@ -26,6 +36,8 @@ def list_datasets(
     """List the datasets and where they were found."""
     if context.invoked_subcommand is not None:
         return
+    from fedwave.data.catalogue import DATASETS
+
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("dataset", "samples", "classes", "sample"):
         table.add_column(heading, no_wrap=True)
@@ -43,13 +55,18 @@ def list_datasets(
 @datasets_app.command("download")
 def download(
     context: typer.Context,
-    name: str = typer.Argument(metavar="NAME", help=f"One of: {', '.join(DOWNLOADS)}."),
+    name: str = typer.Argument(metavar="NAME", help=f"One of: {', '.join(DOWNLOAD_NAMES)}."),
     data_dir: Path | None = typer.Option(
         None, "--data-dir", metavar="DIR", help="Folder to download to; without it, the per-user cache."
     ),
     force: bool = typer.Option(False, "--force", help="Fetch it again even if it is there."),
 ) -> None:
     """Download a dataset from its publisher and verify its checksums."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from fedwave.data.catalogue import DATASETS
+    from fedwave.data.download import DOWNLOADS, download_dataset
+
     if name not in DOWNLOADS and name not in DATASETS:  # before a bar is shown
         raise ConfigError(f'There is no download for "{name}". {did_you_mean(name, DOWNLOADS)}')
     if name not in DOWNLOADS:

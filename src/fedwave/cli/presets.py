@@ -14,7 +14,7 @@ def presets(
 
     Example: `fedwave presets paper/nufm > my.toml`
     """
-    from fedwave.experiments.load import preset_names, preset_text
+    from fedwave.experiments.preset_files import preset_names, preset_text
 
     if name is not None:
         typer.echo(preset_text(name), nl=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,22 @@ SMALL_STD = 0.01
 # Enough samples to see whether an input is the same in most of them.
 NUM_SAMPLES_LOOKED_AT = 1000
 
+_known: WeakKeyDictionary[Dataset, tuple[NDArray[np.float32], NDArray[np.float32]]] = WeakKeyDictionary()
+
 
 def pixel_statistics(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the mean and standard deviation of each input value over the whole dataset.
 
-    Two passes in float64, block by block: memory does not grow with the number of samples.
+    Two passes in float64, block by block: memory does not grow with the number of samples. They are made
+    once for each dataset.
     """
+    if dataset not in _known:
+        _known[dataset] = _pixel_statistics(dataset)
+    mean, std = _known[dataset]
+    return mean.copy(), std.copy()
+
+
+def _pixel_statistics(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     inputs = dataset.inputs
     mean: FloatArray = np.zeros(inputs.shape[1:])
     for start, stop in row_chunks(inputs):

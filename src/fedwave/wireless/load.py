@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,9 @@ from fedwave.settings import anchor_paths, merge, read_toml, validate
 from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.config import CellConfig
+from fedwave.wireless.preset_names import CELL_PRESETS, preset_text
 
-CELL_PRESETS: tuple[str, ...] = (
-    "paper",
-    "paper-redrawn",
-    "umi-3.5ghz",
-    "uma-2ghz",
-    "rma-700mhz",
-    "chen2020",
-    "fedl2021",
-)
+__all__ = ["CELL_PRESETS", "load_cell", "load_cell_config", "preset_table", "with_preset"]
 
 
 def load_cell(
@@ -60,5 +52,4 @@ def preset_table(name: object) -> Settings:
             f'there is no cell preset "{name}". {did_you_mean(str(name), CELL_PRESETS)} '
             "For a file of your own, give its name with .toml."
         )
-    text = resources.files("fedwave.wireless").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
-    return with_preset(toml_from_text(text, name=name))
+    return with_preset(toml_from_text(preset_text(name), name=name))

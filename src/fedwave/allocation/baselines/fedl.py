@@ -10,12 +10,12 @@ is smallest; the learning part (its accuracy parameter theta) is left out.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
 from fedwave.allocation.baselines.selfish_power import selfish_snr
 from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.limits import watts_per_snr
+from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.units import FloatArray, IntArray

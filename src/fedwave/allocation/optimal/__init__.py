@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fedwave.allocation.optimal.search import allocate_optimal
+from fedwave.allocation.optimal.solve import allocate_optimal
 
 __all__ = ["allocate_optimal"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedwave.allocation.limits import snr_floor
-from fedwave.allocation.optimal.dominance import undominated
+from fedwave.allocation.optimal.dominance import roughly_undominated, undominated
 from fedwave.allocation.pairs import PairTable, pair_table
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
@@ -44,6 +45,17 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
     return pair_table(problem, padded, is_real)
 
 
+def useful_devices(problem: AllocationProblem, may_upload: BoolArray | None) -> IntArray:
+    """Return the devices that may bring more than they cost on some block, pruned only roughly."""
+    fleet = _Fleet.able(problem, may_upload)
+    if problem.is_frequency_selective:
+        return fleet.device
+    least_noise = float(problem.block_noise_w.min())
+    return np.sort(
+        fleet.needed(problem, problem.channel_gain[fleet.device], least_noise, prune=roughly_undominated)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Fleet:
     """The devices that bring anything and may and can send."""
@@ -70,7 +82,13 @@ class _Fleet:
         """Return the same devices, sorted; ties go by index."""
         return self._at(np.argsort(-self.contribution, kind="stable"))
 
-    def needed(self, problem: AllocationProblem, gain: FloatArray, noise_w: float) -> IntArray:
+    def needed(
+        self,
+        problem: AllocationProblem,
+        gain: FloatArray,
+        noise_w: float,
+        prune: Callable[[tuple[FloatArray, ...], int], IntArray] = undominated,
+    ) -> IntArray:
         """Return the devices that a block with these gains and this noise may need, in the fleet's order."""
         least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
         with np.errstate(over="ignore"):  # an infinite cost is never worth it
@@ -81,7 +99,7 @@ class _Fleet:
         is_worth &= gain > 0
         few, gain = self._at(is_worth), gain[is_worth]
         criteria = (few.contribution, gain, *(gain * limit for limit in few.limits), *few.batteries)
-        return few.device[undominated(criteria, problem.num_blocks)]
+        return np.asarray(few.device[prune(criteria, problem.num_blocks)])
 
     def _at(self, where: IntArray | BoolArray) -> _Fleet:
         return _Fleet(

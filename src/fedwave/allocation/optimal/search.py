@@ -27,41 +27,42 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.delay_cost import DelayCost
 from fedwave.allocation.limits import snr_floor
-from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.pairs import PairTable
 from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation, Status
-from fedwave.allocation.upload_plan import UploadPlan, finish, value_at_best_snr
-from fedwave.errors import ProblemError
-from fedwave.units import BoolArray
+from fedwave.allocation.solution import Status
+from fedwave.allocation.upload_plan import UploadPlan, value_at_best_snr
 
-_ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
+ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
 _EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
+_WORTHWHILE = 0.15  # a node's lower end moves only by more than this share of the way to its best point
+_SHRINK_STEPS = 6  # of Newton's method; a node need not be cut to the last bit
 _NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs have a choice of their own
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Lines:
+class Lines:
     """A table of straight lines that bound every pair's worth, and the SNR at which they touch it."""
 
     table: PairTable
     snr: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Node:
+@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
+class Node:
+    """A range of SNRs and what bounds the value there: the chord between two matchings."""
+
     low: float
     high: float
     smallest_cap: float
-    lines: _Lines
+    lines: Lines
     at_low: Matching
     at_high: Matching
     upper_bound: float
     best_snr: float  # where the bound is attained
+    is_proven: bool = False  # that the bound holds for devices outside the table, too
 
 
 class BranchAndBound:
@@ -77,22 +78,41 @@ class BranchAndBound:
         self._num_matchings = 0
         self._trace: list[float] = []
         self._offered: set[bytes] = set()
+        self._heap: list[tuple[float, int, Node]] = []  # open nodes, the largest bound first
+        self._closed: list[Node] = []  # ruled out
+        self._counter = itertools.count()  # breaks ties in the heap
 
     def run(self, *, relative_gap: float, compute_cost: float, max_matchings: int) -> UploadPlan:
         """Return the best plan found and a proven bound, for a gap relative to both (SP2) and (P)."""
         root = self._root()
         if root is None:
             return self._plan(0.0, Status.OPTIMAL)
-        counter = itertools.count()  # breaks ties in the heap
-        heap = [(-root.upper_bound, next(counter), root)]
-        rounding = _ROUNDING * root.at_low.contribution
+        self._sort_in(root)
+        rounding = self._rounding(root, compute_cost)
+        is_in_time = True
+        while is_in_time:
+            is_in_time = self._narrow(relative_gap, compute_cost, rounding, max_matchings)
+            if not self._reopen(rounding, may_go_on=is_in_time):
+                break
+        nodes = [*self._closed, *(entry[2] for entry in self._heap)]
+        upper_bound = max(node.upper_bound for node in nodes)
+        if upper_bound <= self._value + rounding:
+            status = Status.OPTIMAL
+        else:
+            status = Status.GAP_REACHED if is_in_time else Status.LIMIT
+        return self._plan(upper_bound + rounding, status)
+
+    def _rounding(self, root: Node, compute_cost: float) -> float:
+        """Return what double precision may lose in a bound."""
         if self._table.choice is not None or self._delay.hurry is not None:
-            rounding = _ROUNDING * (self._table.largest_contribution + compute_cost)
-        upper_bound = root.upper_bound
-        out_bid = -math.inf  # the largest bound among the nodes ruled out
+            return ROUNDING * (self._table.largest_contribution + compute_cost)
+        return ROUNDING * root.at_low.contribution
+
+    def _narrow(self, relative_gap: float, compute_cost: float, rounding: float, max_matchings: int) -> bool:
+        """Branch until the gap is closed; return False if the matchings run out first."""
         extra = 0
-        while heap:
-            upper_bound = -heap[0][0]
+        while self._heap:
+            upper_bound = -self._heap[0][0]
             scale = min(abs(self._value), abs(self._value - compute_cost))
             if upper_bound <= self._value + rounding:
                 break
@@ -102,36 +122,46 @@ class BranchAndBound:
                 if self._num_matchings >= min(extra, max_matchings):
                     break
             elif self._num_matchings >= max_matchings:
-                return self._plan(upper_bound + rounding, Status.LIMIT)
-            node = heapq.heappop(heap)[2]
-            for child in self._branch(node):
-                if child.upper_bound > self._value:
-                    heapq.heappush(heap, (-child.upper_bound, next(counter), child))
-                else:
-                    out_bid = max(out_bid, child.upper_bound)
-        else:
-            upper_bound = out_bid
-        is_exact = upper_bound <= self._value + rounding
-        return self._plan(upper_bound + rounding, Status.OPTIMAL if is_exact else Status.GAP_REACHED)
+                return False
+            for child in self._branch(heapq.heappop(self._heap)[2]):
+                self._sort_in(child)
+        return True
 
-    def _root(self) -> _Node | None:
+    def _sort_in(self, node: Node) -> None:
+        """Keep a node that may hold something better open, and close the others."""
+        if node.upper_bound > self._value:
+            heapq.heappush(self._heap, (-node.upper_bound, next(self._counter), node))
+        else:
+            self._closed.append(node)
+
+    def _reopen(self, rounding: float, *, may_go_on: bool) -> bool:
+        """Return whether nodes had to be opened again: never, as the table holds all pairs."""
+        del rounding, may_go_on
+        return False
+
+    def _lowest_snr(self, largest_contribution: float) -> float:
+        """Return the SNR below which no upload is worth its delay, or breaks a limit."""
+        low = max(self._floor, math.ulp(0.0))
+        if self._delay.delay_weight > 0.0:
+            # A delay that costs more than all contributions together is worse than nobody uploading.
+            nats = self._delay.delay_weight * self._delay.nat_time_s / largest_contribution
+            low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
+        return low
+
+    def _root(self) -> Node | None:
         """Return the whole range of useful SNRs, or None if nobody can upload with profit."""
         caps = self._table.snr_cap
         highest = float(caps.max(initial=0.0))
         if highest <= 0.0:
             return None
-        low = max(self._floor, float(np.nextafter(0.0, 1.0)))
-        if self._delay.delay_weight > 0.0:
-            # A delay that costs more than all contributions together is worse than nobody uploading.
-            nats = self._delay.delay_weight * self._delay.nat_time_s / self._table.largest_contribution
-            low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
+        low = self._lowest_snr(self._table.largest_contribution)
         if self._table.choice is not None:
             # Up to the least favourite all pairs stay at theirs, and waiting longer brings nothing.
             favourite = np.minimum(self._table.choice.favourite, caps)
             low = max(low, float(favourite.min(where=caps > 0, initial=highest)))
         if low > highest:
             return None
-        lines = _Lines(table=self._table, snr=low)
+        lines = Lines(table=self._table, snr=low)
         if self._table.choice is not None:
             lines = self._touching(self._probe(low, highest))
         at_low = self._match(lines, low, low)
@@ -151,10 +181,10 @@ class BranchAndBound:
             self._match(self._touching(snr), snr, snr)
         return self._snr if self._matching is not None else math.exp(0.5 * (first + last))
 
-    def _touching(self, snr: float) -> _Lines:
-        return _Lines(table=self._table.tangent(snr), snr=snr)
+    def _touching(self, snr: float) -> Lines:
+        return Lines(table=self._table.tangent(snr), snr=snr)
 
-    def _match(self, lines: _Lines, snr: float, smallest_cap: float) -> Matching:
+    def _match(self, lines: Lines, snr: float, smallest_cap: float) -> Matching:
         self._num_matchings += 1
         found = best_matching(lines.table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
         self._offer(found)
@@ -172,16 +202,11 @@ class BranchAndBound:
             self._trace.append(value)
 
     def _node(
-        self, low: float, high: float, cap: float, lines: _Lines, at_low: Matching, at_high: Matching
-    ) -> _Node:
+        self, low: float, high: float, cap: float, lines: Lines, at_low: Matching, at_high: Matching
+    ) -> Node:
         """Return the node with its upper bound: the best point of the chord over (low, high]."""
-        factor_low, factor_high = energy_factor(low), energy_factor(high)
-        value_low, value_high = at_low.value(factor_low), at_high.value(factor_high)
-        width = factor_high - factor_low
-        slope = max(value_low - value_high, 0.0) / width if width > 0.0 else at_low.unit_cost
-        snr = self._delay.best_snr(slope, smallest=low, largest=high)
-        bound = value_low - slope * (energy_factor(snr) - factor_low) - self._delay.at(snr)
-        return _Node(
+        bound, snr = self._chord_bound(low, high, at_low, at_high)
+        return Node(
             low=low,
             high=high,
             smallest_cap=cap,
@@ -192,8 +217,63 @@ class BranchAndBound:
             best_snr=snr,
         )
 
-    def _branch(self, node: _Node) -> list[_Node]:
+    def _chord_bound(
+        self,
+        low: float,
+        high: float,
+        at_low: Matching,
+        at_high: Matching,
+        *,
+        raised: tuple[float, float] = (0.0, 0.0),
+    ) -> tuple[float, float]:
+        """Return the largest chord minus delay cost on (low, high], and where; its ends may be raised."""
+        value_low, slope = _chord(at_low, at_high, raised)
+        snr = self._delay.best_snr(slope, smallest=low, largest=high)
+        rise = energy_factor(snr) - at_low.energy_factor
+        return value_low - slope * rise - self._delay.at(snr), snr
+
+    def _shrunk(self, node: Node) -> Node:
+        """Return the part of a node in which its chord, minus the delay's cost, beats the incumbent.
+
+        That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it
+        is where (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so
+        what is left out is never better than the incumbent. Whoever cannot reach the new lower end is
+        dropped.
+        """
+        if self._delay.hurry is not None:
+            return node
+        value_low, slope = _chord(node.at_low, node.at_high)
+        height = value_low + slope * node.at_low.energy_factor - self._value
+        price = self._delay.delay_weight * self._delay.nat_time_s
+        low, high = node.low, node.high
+        new_low = math.expm1(_approach(height, slope, price, math.log1p(low)))
+        new_high = math.expm1(_approach(height, slope, price, math.log1p(high)))
+        if not low + _WORTHWHILE * (node.best_snr - low) < new_low < node.best_snr:
+            new_low = low
+        if not node.best_snr < new_high < high:
+            new_high = high
+        if new_low == low and new_high == high:
+            return node
+        cap = (
+            max(node.smallest_cap, math.nextafter(new_low, math.inf)) if new_low > low else node.smallest_cap
+        )
+        return Node(
+            low=new_low,
+            high=new_high,
+            smallest_cap=cap,
+            lines=node.lines,
+            at_low=node.at_low,
+            at_high=node.at_high,
+            upper_bound=node.upper_bound,
+            best_snr=node.best_snr,
+        )
+
+    def _branch(self, node: Node) -> list[Node]:
         """Return nodes that cover this one, with better bounds."""
+        node = self._shrunk(node)
+        fresh = self._refreshed(node)
+        if fresh is not node:
+            return [fresh]
         at_best = self._at_best(node)
         new = node.best_snr
         if node.low <= self._snr <= node.high and self._snr != node.lines.snr:
@@ -204,7 +284,7 @@ class BranchAndBound:
                 return self._touch_anew(node, new)
         return self._split(node, at_best)
 
-    def _lost_to_lines(self, node: _Node, at_best: Matching) -> float:
+    def _lost_to_lines(self, node: Node, at_best: Matching) -> float:
         """Return by how much the lines overrate a matching at the node's best point."""
         if self._table.choice is None:
             return 0.0
@@ -215,7 +295,7 @@ class BranchAndBound:
         rated -= energy_factor(node.best_snr) * lines.unit_cost[row, column].sum()
         return float(rated) - self._table.shared_snr(row, column).value(node.best_snr)
 
-    def _touch_anew(self, node: _Node, new: float) -> list[_Node]:
+    def _touch_anew(self, node: Node, new: float) -> list[Node]:
         """Return the node with tangents at another SNR, or its parts, the other with the tangents it has."""
         old = node.lines.snr
         if not node.low <= old <= node.high:
@@ -224,11 +304,11 @@ class BranchAndBound:
         left, right = node.lines, self._touching(new)
         if new < old:
             left, right = right, left
-        cap = max(node.smallest_cap, float(np.nextafter(cut, math.inf)))
+        cap = max(node.smallest_cap, math.nextafter(cut, math.inf))
         parts = [(node.low, cut, node.smallest_cap), (cut, node.high, cap)]
         return [self._matched(node, *part, lines) for part, lines in zip(parts, (left, right), strict=True)]
 
-    def _matched(self, parent: _Node, low: float, high: float, cap: float, lines: _Lines) -> _Node:
+    def _matched(self, parent: Node, low: float, high: float, cap: float, lines: Lines) -> Node:
         """Return a part of a node, matched at its ends; its bound is no worse than its parent's."""
         at_low, at_high = parent.at_low, parent.at_high
         is_same = lines is parent.lines and cap == parent.smallest_cap
@@ -243,36 +323,44 @@ class BranchAndBound:
             else replace(found, upper_bound=parent.upper_bound)
         )
 
-    def _split(self, node: _Node, at_best: Matching) -> list[_Node]:
-        """Return the two halves of a node; the right one drops all pairs that cannot follow.
-
-        A matching of more pairs bounds one of fewer, so the right half is matched anew only while the bound
-        from its parent's matchings does not already rule it out.
-        """
+    def _split(self, node: Node, at_best: Matching) -> list[Node]:
+        """Return the two halves of a node; the right one drops all pairs that cannot follow."""
         cut, at_cut = self._cut(node, at_best)
         lines = node.lines
+        cap = math.nextafter(cut, math.inf)
         if at_cut is None:
-            at_cut = self._match(lines, cut, node.smallest_cap)
+            left = self._node(node.low, cut, node.smallest_cap, lines, node.at_low, at_best)
+            return [left, self._node(cut, node.high, cap, lines, node.at_low, node.at_high)]
         left = self._node(node.low, cut, node.smallest_cap, lines, node.at_low, at_cut)
         if cut >= node.high:
             return [left]
-        cap = float(np.nextafter(cut, math.inf))
-        right = self._node(cut, node.high, cap, lines, at_cut, node.at_high)
-        if right.upper_bound > self._value and right.at_low.snr_cap < cap:
-            right = self._node(cut, node.high, cap, lines, self._match(lines, cut, cap), right.at_high)
-        if right.upper_bound > self._value and right.at_high.snr_cap < cap:
-            right = self._node(cut, node.high, cap, lines, right.at_low, self._match(lines, node.high, cap))
-        return [left, right]
+        return [left, self._node(cut, node.high, cap, lines, at_cut, node.at_high)]
 
-    def _at_best(self, node: _Node) -> Matching:
+    def _refreshed(self, node: Node) -> Node:
+        """Return the node with a matching of its own at the end that decides on its bound, if it has none.
+
+        A matching of more pairs bounds one of fewer, so halves start with those of their parents, and are
+        matched anew only when it is their turn. Where the bound is attained at one end, the other has no
+        say.
+        """
+        cap, at_low, at_high = node.smallest_cap, node.at_low, node.at_high
+        if node.best_snr < node.high and at_low.snr_cap < cap:
+            at_low = self._match(node.lines, node.low, cap)
+        elif node.best_snr > node.low and at_high.snr_cap < cap:
+            at_high = self._match(node.lines, node.high, cap)
+        else:
+            return node
+        return self._node(node.low, node.high, cap, node.lines, at_low, at_high)
+
+    def _at_best(self, node: Node) -> Matching:
         """Return the matching at the node's best point."""
-        if node.best_snr >= node.high:
-            return node.at_high
-        if node.best_snr <= node.low:
-            return node.at_low
+        factor = energy_factor(node.best_snr)
+        for end in (node.at_high, node.at_low):
+            if end.energy_factor == factor:
+                return end
         return self._match(node.lines, node.best_snr, node.smallest_cap)
 
-    def _cut(self, node: _Node, at_best: Matching) -> tuple[float, Matching | None]:
+    def _cut(self, node: Node, at_best: Matching) -> tuple[float, Matching | None]:
         """Return where to split, and the matching there if it is known already.
 
         If the matching at the best point overstrains devices, we split below that point: at the cap of
@@ -298,26 +386,27 @@ class BranchAndBound:
         )
 
 
-def allocate_optimal(
-    problem: AllocationProblem,
-    *,
-    relative_gap: float = 1e-6,
-    max_matchings: int = 10_000,
-    may_upload: BoolArray | None = None,
-) -> Allocation:
-    """Return an allocation that is proven optimal for (P) within ``relative_gap``.
+def _chord(
+    at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)
+) -> tuple[float, float]:
+    """Return the height of the chord at its left end, and how fast it falls with e."""
+    value_high = at_high.value(at_high.energy_factor) + raised[1]
+    value_low = max(at_low.value(at_low.energy_factor) + raised[0], value_high)  # worth never grows with e
+    width = at_high.energy_factor - at_low.energy_factor
+    return value_low, (value_low - value_high) / width if width > 0.0 else at_low.unit_cost
 
-    ``may_upload`` restricts who may get a block. The search stops after ``max_matchings`` with status
-    LIMIT and the gap proven so far.
+
+def _approach(height: float, slope: float, price: float, nats: float) -> float:
+    """Return a point between v and the nearest root of the concave height v - slope (e^v - 1) - price.
+
+    The function must be negative at v, else v is returned. A tangent to a concave function lies above it, so
+    Newton's steps never pass the root.
     """
-    if not 0.0 <= relative_gap < 1.0:
-        raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")
-    cpu = solve_cpu_frequencies(problem)
-    table = candidate_pairs(problem, may_upload=may_upload)
-    search = BranchAndBound(problem, table)
-    plan = search.run(
-        relative_gap=relative_gap,
-        compute_cost=compute_cost(problem, cpu.cpu_frequency_hz),
-        max_matchings=max_matchings,
-    )
-    return finish(problem, plan, cpu, method="optimal", may_upload=may_upload)
+    for _ in range(_SHRINK_STEPS):
+        growth = math.exp(nats)
+        value = height * nats - slope * (growth - 1.0) - price
+        rise = height - slope * growth
+        if value >= 0.0 or rise == 0.0:
+            break
+        nats -= value / rise
+    return nats

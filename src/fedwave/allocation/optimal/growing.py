@@ -1,0 +1,162 @@
+"""The search for crowds of which nobody can be ruled out beforehand: its table grows as it needs devices.
+
+A larger contribution may go with a weaker channel in a whole fleet; then every device is the best choice at
+some delay. But a search meets few delays closely. So it starts from a sample, and holds all other devices
+against the prices of its blocks (prices.py, outsiders.py) when it thinks that it is done. Nodes whose bound
+stands are proven for the whole fleet. The others get the devices that would raise their bound, are matched
+again, and the search goes on. Every reopened node adds a device, so this ends; the bound it returns is one
+for all devices.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from fedwave.allocation.assignment import Matching, best_matching
+from fedwave.allocation.limits import largest_snr
+from fedwave.allocation.optimal.outsiders import Offer, Outsiders, Profits
+from fedwave.allocation.optimal.prices import block_prices
+from fedwave.allocation.optimal.search import ROUNDING, BranchAndBound, Lines, Node
+from fedwave.allocation.optimal.warm import warm_matching
+from fedwave.allocation.pairs import pair_table
+from fedwave.allocation.power import energy_factor
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.units import FloatArray, IntArray
+
+_NUM_PROBES = 3  # SNRs at which the first devices are found
+_NUM_ROUNDS = 12  # of taking devices in before the search starts; four or five in practice
+_SETTLED = 1e-7  # share of the value that outsiders may still add at the incumbent's SNR then
+_PER_BLOCK = 2  # devices taken in for each block, besides the M most profitable ones
+
+
+class GrowingSearch(BranchAndBound):
+    """Branch and bound over the devices given, of which only those needed enter its table."""
+
+    def __init__(self, problem: AllocationProblem, device: IntArray) -> None:
+        step = max(1, device.size // (2 * problem.num_blocks))
+        super().__init__(problem, pair_table(problem, device[None, ::step]))
+        self._problem = problem
+        self._outsiders = Outsiders(problem, device)
+        self._outsiders.take_inside(device[::step])
+        self._prices: list[tuple[float, int, FloatArray]] = []  # by energy factor
+        self._prices_of: dict[int, FloatArray] = {}
+        self._lines = Lines(table=self._table, snr=0.0)
+
+    def _rounding(self, root: Node, compute_cost: float) -> float:
+        extra = compute_cost if self._delay.hurry is not None else 0.0
+        return ROUNDING * (self._outsiders.largest_contribution + extra)
+
+    def _root(self) -> Node | None:
+        highest = largest_snr(self._problem, self._outsiders.device, self._outsiders.best_gains())
+        low = self._lowest_snr(self._outsiders.largest_contribution)
+        if low > highest:
+            return None
+        self._settle(low, highest)
+        at_low, at_high = (self._match(self._lines, snr, low) for snr in (low, highest))
+        return self._node(low, highest, low, self._lines, at_low, at_high)
+
+    def _settle(self, low: float, high: float) -> None:
+        """Find good devices and an incumbent: at some SNRs, then blocks and SNR in turns, as IVES does."""
+        first, last = math.log(low), math.log(high)
+        steps = [(step + 0.5) / _NUM_PROBES for step in range(_NUM_PROBES)]
+        probes = [math.exp(first + (last - first) * step) for step in steps]
+        for _ in range(_NUM_ROUNDS):
+            found = [self._match(self._lines, snr, snr) for snr in probes]
+            profits = self._outsiders.profits([self._offer_of(matching) for matching in found])
+            if sum(one.total for one in profits) <= _SETTLED * self._value:
+                break
+            self._take_in(profits)
+            before = 0.0
+            while self._value > before:
+                before, snr = self._value, self._snr
+                self._match(self._lines, snr, snr)
+            probes = [self._snr or probes[0]]
+
+    def _match(self, lines: Lines, snr: float, smallest_cap: float) -> Matching:
+        del lines  # of a smaller table, perhaps
+        self._num_matchings += 1
+        factor = energy_factor(snr)
+        if self._prices:
+            found, prices = warm_matching(
+                self._table, energy_factor=factor, smallest_cap=smallest_cap, prices=self._prices_near(factor)
+            )
+        else:
+            found = best_matching(self._table, energy_factor=factor, smallest_cap=smallest_cap)
+            prices = block_prices(self._table, found)
+        bisect.insort(self._prices, (factor, self._num_matchings, prices))
+        self._prices_of[id(found)] = prices
+        self._offer(found)
+        return found
+
+    def _prices_near(self, factor: float) -> FloatArray:
+        """Return prices for an energy factor, on the line between its known neighbours."""
+        place = bisect.bisect(self._prices, (factor,))
+        if place == 0 or place == len(self._prices):
+            return self._prices[min(place, len(self._prices) - 1)][2]
+        (low, _, at_low), (high, _, at_high) = self._prices[place - 1 : place + 1]
+        share = (factor - low) / (high - low) if high > low else 0.0
+        return at_low + share * (at_high - at_low)
+
+    def _offer_of(self, matching: Matching) -> Offer:
+        prices = np.empty(self._table.block.size)
+        prices[self._table.block] = self._prices_of[id(matching)]
+        return Offer(prices, matching.energy_factor, matching.smallest_cap)
+
+    def _take_in(self, every: list[Profits]) -> None:
+        """Add the most profitable devices of all, and those of each block, to the table."""
+        chosen = [np.zeros(0, dtype=np.int64)]
+        num_blocks = self._table.block.size
+        for profits in every:
+            order = np.argsort(-profits.profit, kind="stable")
+            chosen.append(profits.device[order[:num_blocks]])
+            by_block = order[np.argsort(profits.block[order], kind="stable")]
+            block = profits.block[by_block]
+            rank = np.arange(block.size) - np.searchsorted(block, block)
+            chosen.append(profits.device[by_block[rank < _PER_BLOCK]])
+        device = np.unique(np.concatenate(chosen))
+        self._table = self._table.joined_by(pair_table(self._problem, device[None, :]))
+        self._outsiders.take_inside(device)
+        self._prices.clear()  # of fewer devices, hence too low
+
+    def _shrunk(self, node: Node) -> Node:
+        """Return the node itself: what is cut off would have to be proven, too."""
+        return node
+
+    def _reopen(self, rounding: float, *, may_go_on: bool) -> bool:
+        """Hold all nodes not yet proven against the outsiders; return whether some need devices of those."""
+        nodes = [*self._closed, *(entry[2] for entry in self._heap)]
+        ends = {id(end): end for node in nodes if not node.is_proven for end in (node.at_low, node.at_high)}
+        found = self._outsiders.profits([self._offer_of(end) for end in ends.values()])
+        profits = dict(zip(ends, found, strict=True))
+        failed: list[Node] = []
+        proven: list[Node] = []
+        for node in nodes:
+            if node.is_proven:
+                proven.append(node)
+                continue
+            total = (profits[id(node.at_low)].total, profits[id(node.at_high)].total)
+            bound = self._chord_bound(node.low, node.high, node.at_low, node.at_high, raised=total)[0]
+            bound = max(bound, node.upper_bound)
+            if may_go_on and bound > max(node.upper_bound, self._value) + rounding:
+                failed.append(node)
+            else:
+                proven.append(replace(node, upper_bound=bound, is_proven=True))
+        self._closed, self._heap = [], []
+        for node in proven:
+            self._sort_in(node)
+        needed = {id(end): profits[id(end)] for node in failed for end in (node.at_low, node.at_high)}
+        if needed:
+            self._take_in(list(needed.values()))
+        matched: dict[tuple[float, float], Matching] = {}
+        for node in sorted(failed, key=lambda node: node.low):
+            cap = node.smallest_cap
+            for snr in (node.low, node.high):
+                if (snr, cap) not in matched:
+                    matched[snr, cap] = self._match(node.lines, snr, cap)
+            at_low, at_high = matched[node.low, cap], matched[node.high, cap]
+            self._sort_in(self._node(node.low, node.high, cap, node.lines, at_low, at_high))
+        return bool(failed)

@@ -1,0 +1,52 @@
+"""The certified optimum of (P): CPU frequencies in closed form, uploads by branch and bound."""
+
+from __future__ import annotations
+
+from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
+from fedwave.allocation.optimal.growing import GrowingSearch
+from fedwave.allocation.optimal.search import BranchAndBound
+from fedwave.allocation.own_snr import has_own_choice
+from fedwave.allocation.pairs import pair_table
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.solution import Allocation
+from fedwave.allocation.upload_plan import finish
+from fedwave.errors import ProblemError
+from fedwave.units import BoolArray
+
+_FEW_PAIRS = 100_000  # up to here looking at all of them is quicker
+_FEW_PER_BLOCK = 8  # devices left after pruning, likewise
+
+
+def allocate_optimal(
+    problem: AllocationProblem,
+    *,
+    relative_gap: float = 1e-6,
+    max_matchings: int = 10_000,
+    may_upload: BoolArray | None = None,
+) -> Allocation:
+    """Return an allocation that is proven optimal for (P) within ``relative_gap``.
+
+    ``may_upload`` restricts who may get a block. The search stops after ``max_matchings`` with status
+    LIMIT and the gap proven so far.
+    """
+    if not 0.0 <= relative_gap < 1.0:
+        raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")
+    cpu = solve_cpu_frequencies(problem)
+    search = _search(problem, may_upload)
+    plan = search.run(
+        relative_gap=relative_gap,
+        compute_cost=compute_cost(problem, cpu.cpu_frequency_hz),
+        max_matchings=max_matchings,
+    )
+    return finish(problem, plan, cpu, method="optimal", may_upload=may_upload)
+
+
+def _search(problem: AllocationProblem, may_upload: BoolArray | None) -> BranchAndBound:
+    """Return the search that suits: on all pairs that may be needed, or, if many, on a growing table."""
+    if has_own_choice(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
+        return BranchAndBound(problem, candidate_pairs(problem, may_upload=may_upload))
+    device = useful_devices(problem, may_upload)
+    if device.size <= _FEW_PER_BLOCK * problem.num_blocks:
+        return BranchAndBound(problem, pair_table(problem, device[None, :]))
+    return GrowingSearch(problem, device)

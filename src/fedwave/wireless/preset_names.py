@@ -1,0 +1,21 @@
+"""The names of the shipped cells, apart from what reads them: the command line asks for no more."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+CELL_PRESETS: tuple[str, ...] = (
+    "paper",
+    "paper-redrawn",
+    "umi-3.5ghz",
+    "uma-2ghz",
+    "rma-700mhz",
+    "chen2020",
+    "fedl2021",
+)
+
+
+def preset_text(name: str) -> str:
+    """Return the TOML text of one of ``CELL_PRESETS``."""
+    folder = resources.files("fedwave.wireless").joinpath("presets")
+    return folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
