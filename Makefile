@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint format clean bench install
+.PHONY: demo test test-slow test-processes lint format clean bench install
 
 install: $(STAMP)
 
@@ -25,6 +25,10 @@ test: $(STAMP)
 # Thousands of random allocation problems: some four minutes on two cores.
 test-slow: $(STAMP)
 	$(PYTEST) -m slow
+
+# Real clusters on this machine, one at a time: two nodes, killed workers, killed drivers.
+test-processes: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
