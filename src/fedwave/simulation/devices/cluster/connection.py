@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from fedwave.simulation.devices.workers import available_cores
 MAX_ATTEMPTS = 5  # at one task: it may be what kills its workers, for instance by its memory
 TASKS_AHEAD = 2  # for each that can run: a worker never waits for the driver
 LOOPBACK = "127.0.0.1"
+PATIENCE_S = 10.0  # with a cluster's address that does not answer
 
 logger = logging.getLogger("fedwave")
 
@@ -169,6 +171,8 @@ class Cluster:
         }
         where = of_its_own if options.address is None else {"address": options.address}
         try:
+            if options.address not in (None, "auto"):
+                _knock(str(options.address))
             with _signals_as_they_are():
                 self._ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
@@ -212,21 +216,26 @@ class Cluster:
 
     def _require_loss(self, error: Any, attempt: int) -> None:
         """Return if a worker or machine was lost, so that its task can be repeated; raise what else it is."""
-        cause = getattr(error, "cause", None)
+        cause = getattr(error, "cause", error)  # of what a task raised
+        cause = getattr(cause, "client_exc", cause)  # of what could not be read there
         if isinstance(cause, FedwaveError | MemoryError):
             raise cause
-        if isinstance(error, self._ray.exceptions.RayTaskError) and not isinstance(
-            cause, self._ray.exceptions.RayError
-        ):
+        if isinstance(cause, Exception) and not isinstance(cause, self._ray.exceptions.RayError):
             reason = " ".join(str(cause).split())[-300:]
             raise RunError(f"a worker failed with {type(cause).__name__}: {reason}") from error
-        name = type(cause or error).__name__
+        name = type(cause).__name__
         if attempt >= MAX_ATTEMPTS:
             raise RunError(
                 f"the same devices were lost {MAX_ATTEMPTS} times with their worker ({name}). If memory is "
                 "short, raise execution.cpus_per_task (fewer at a time) or lower execution.chunk_samples."
             ) from error
         logger.warning("a worker was lost (%s): its devices are computed again.", name)
+
+
+def _knock(address: str) -> None:
+    """Raise if nobody answers: Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
 
 
 @contextmanager

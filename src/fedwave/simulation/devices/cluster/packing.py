@@ -20,23 +20,26 @@ Packed = list[tuple[str, str, tuple[int, ...], NDArray[np.uint8]]]
 
 def pack(parameters: Parameters) -> Packed:
     """Return a model as arrays of bytes, which Ray moves as they are: no tensor is pickled."""
+    own = {name: value.detach().contiguous() for name, value in parameters.items()}
     return [
-        (
-            name,
-            str(value.dtype).removeprefix("torch."),
-            tuple(value.shape),
-            value.detach().contiguous().flatten().view(torch.uint8).numpy(),
-        )
-        for name, value in parameters.items()
+        (name, str(value.dtype).removeprefix("torch."), tuple(value.shape), _bytes_of(value))
+        for name, value in own.items()
     ]
 
 
 def unpack(packed: Packed) -> Parameters:
     """Return the model, in memory of its own: the object store's is only lent."""
-    return {
-        name: torch.from_numpy(content.copy()).view(getattr(torch, dtype)).reshape(shape)
-        for name, dtype, shape, content in packed
-    }
+    parameters = {}
+    for name, dtype, shape, content in packed:
+        parameters[name] = value = torch.empty(shape, dtype=getattr(torch, dtype))
+        _bytes_of(value)[:] = content
+    return parameters
+
+
+def _bytes_of(tensor: torch.Tensor) -> NDArray[np.uint8]:
+    """Return the memory of a contiguous tensor."""
+    memory: NDArray[np.uint8] = tensor.flatten().view(torch.uint8).numpy()
+    return memory
 
 
 def own_modules(parts: Iterable[Any]) -> list[ModuleType]:
