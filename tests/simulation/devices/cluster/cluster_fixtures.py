@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,6 +59,12 @@ def worker_processes() -> list[psutil.Process]:
     """The processes that compute in the clusters which this process has started; Ray names them so."""
     below = psutil.Process().children(recursive=True)
     return [p for p in below if (name := p.cmdline()[0]).startswith("ray::") and "Agent" not in name]
+
+
+def sleep(seconds: float) -> float:
+    """Take a core for some time."""
+    time.sleep(seconds)
+    return seconds
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pytest
 
 from fedwave.errors import RunError
 from fedwave.simulation.devices.cluster.connection import Cluster, ClusterOptions, load_ray
-from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices
+from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices, sleep
 from tests.simulation.devices.cluster.test_ray_devices import (
     EVERYONE,
     assert_equal_models,
@@ -105,7 +105,7 @@ def test_a_cluster_without_room_says_what_it_needs() -> None:
         with pytest.raises(RunError, match=r"needs 1 PiB in the object store of every machine, but "):
             small.require_store(2**50, what="the dataset")
 
-        busy = ray.remote(num_cpus=1)(time.sleep)
+        busy = ray.remote(num_cpus=1)(sleep)
         sleeping = [busy.remote(1000) for _ in range(3)]
         while ray.available_resources().get("CPU", 0.0) > 0:
             time.sleep(0.1)
@@ -136,10 +136,11 @@ def test_where_no_cluster_answers_one_line_says_so() -> None:
 
 def test_waiting_for_a_busy_cluster_is_said(caplog: pytest.LogCaptureFixture) -> None:
     with nodes(1) as cluster:
-        own = Cluster(ClusterOptions(address=cluster.address, wait_s=1.0))
-        assert list(own.run(abs, [(-1,)])) == [1]
+        own = Cluster(ClusterOptions(address=cluster.address))
+        assert list(own.run(sleep, [(0.0,)])) == [0.0]
+        own._options = replace(own._options, wait_s=1.0)
         with caplog.at_level(logging.WARNING, logger="fedwave"):
-            assert list(own.run(time.sleep, [(3.0,)])) == [None]
+            assert list(own.run(sleep, [(3.0,)])) == [3.0]
         assert (
             "still waiting for the cluster: after 1 s, 0 of the cluster's 1 CPUs are free." in caplog.messages
         )
