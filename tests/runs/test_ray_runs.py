@@ -30,7 +30,6 @@ SETTINGS = {
 def fedwave(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     """Start a command in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    environment.pop("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", None)  # fedwave itself is to set it
     return subprocess.Popen(
         [sys.executable, "-m", "fedwave", *arguments],
         cwd=folder,

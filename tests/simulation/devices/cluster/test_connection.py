@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from fedwave.errors import RunError
-from fedwave.simulation.devices.cluster.connection import Cluster, ClusterOptions, load_ray
+from fedwave.simulation.devices.cluster.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
 from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices, sleep
 from tests.simulation.devices.cluster.test_ray_devices import (
     EVERYONE,
@@ -53,6 +53,7 @@ def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behin
         beyond = [(name, ip) for name, ip in listening if not is_loopback(ip)]
         assert beyond == []
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+        assert NO_CLUSTER not in os.environ  # a program that this one starts may join a cluster
         assert not any(ip_port == 8265 for ip_port in ports(me, started))  # the dashboard
         assert signal.getsignal(signal.SIGTERM) is before
         assert load_ray().cluster_resources()["CPU"] == 2
@@ -81,8 +82,7 @@ def test_ray_that_was_imported_too_early_to_stay_on_loopback_is_refused() -> Non
         "try:\n    Cluster(ClusterOptions(workers=1))\n"
         "except Exception as error:\n    print(type(error).__name__, error, ray.is_initialized())\n"
     )
-    environment = {k: v for k, v in os.environ.items() if k != "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"}
-    environment["PYTHONPATH"] = str(ROOT / "src")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.stdout.startswith("ConfigError Ray would listen beyond this machine, because"), done.stderr
     assert done.stdout.strip().endswith("False")

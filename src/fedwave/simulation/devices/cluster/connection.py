@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from fedwave.simulation.devices.workers import available_cores
 MAX_ATTEMPTS = 5  # at one task: it may be what kills its workers, for instance by its memory
 TASKS_AHEAD = 2  # for each that can run: a worker never waits for the driver
 LOOPBACK = "127.0.0.1"
+NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 PATIENCE_S = 10.0  # with a cluster's address that does not answer
 
 logger = logging.getLogger("fedwave")
@@ -39,13 +41,18 @@ class ClusterOptions:
 def load_ray(address: str | None = None) -> ModuleType:
     """Return Ray, told not to report its use, and without an address to keep to this machine's loopback.
 
-    Ray reads these variables when it is first imported, and replaces a node address of 127.0.0.1 by that of
-    the network unless the last one says that there is no cluster.
+    Ray replaces a node address of 127.0.0.1 by that of the network, unless a variable says that there is no
+    cluster. It reads the variable when it is first imported.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address is None:
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    return import_extra("ray", purpose='execution.engine "ray"', extra="ray")
+    is_first = "ray" not in sys.modules and address is None and NO_CLUSTER not in os.environ
+    if is_first:
+        os.environ[NO_CLUSTER] = "0"
+    try:
+        return import_extra("ray", purpose='execution.engine "ray"', extra="ray")
+    finally:
+        if is_first:  # other programs that this one starts may join a cluster
+            del os.environ[NO_CLUSTER]
 
 
 def keep(value: Any) -> Any:
@@ -185,16 +192,16 @@ class Cluster:
             self._ray.shutdown()
             raise ConfigError(
                 "Ray would listen beyond this machine, because it was imported before fedwave could tell it "
-                "not to. Set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0, or start a cluster and give its address."
+                f"not to. Set {NO_CLUSTER}=0, or start a cluster and give its address."
             )
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def _max_pending(self) -> int:
-        # Where the user asked for fewer than a shared cluster has room for, none may queue behind them.
-        is_limited = self._options.workers and self._options.address is not None
-        return self.width() * (1 if is_limited else TASKS_AHEAD)
+        # Where fewer are asked for than a shared cluster has room for, it would run those that queue, too.
+        is_shared = self._options.address is not None or not self._is_ours
+        return self.width() * (1 if is_shared and self._options.workers else TASKS_AHEAD)
 
     def _next(self, pending: list[Any]) -> Any:
         """Return the next task that is done, whatever became of it; say why, if none is done for long."""

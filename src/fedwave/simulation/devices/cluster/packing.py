@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -60,7 +61,10 @@ def _folder(module: ModuleType | None) -> Path | None:
     if module is None or file is None or module.__name__.split(".")[0] == "fedwave":
         return None
     path = Path(file).absolute()
-    depth = module.__name__.count(".") + (path.name == "__init__.py")
-    folder = path.parents[depth]
     is_installed = {"site-packages", "dist-packages"} & set(path.parts)
-    return None if is_installed or folder.is_relative_to(Path(sys.base_prefix) / "lib") else folder
+    if is_installed or path.is_relative_to(sysconfig.get_path("stdlib")):
+        return None
+    place = path.parent if path.name == "__init__.py" else path.with_suffix("")
+    names = module.__name__.split(".")
+    is_found_by_name = list(place.parts[-len(names) :]) == names
+    return place.parents[len(names) - 1] if is_found_by_name else None
