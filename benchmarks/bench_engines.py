@@ -1,13 +1,13 @@
 """What does a Ray cluster cost beside threads: time, bytes moved, the driver's memory?
 
-    python benchmarks/bench_engines.py [DEVICES ...]
+    python benchmarks/bench_engines.py
 
 Ray is a real cluster of two nodes on this machine, on loopback, with half of its cores each; threads have all
 cores. First the paper's round (50 training devices, CNN, exact) on both in turns, in one process. Then one
-NUFM round at 1,000 and 10,000 devices, each engine in a process of its own. Asserted: both engines compute
-the same bits; Ray takes at most twice as long; between the nodes crosses what is asked for and not every
-model, and the driver's memory stays low. Bytes are what the loopback interface carried, whoever sent them:
-quiet machines only.
+NUFM round each of 1,000 devices with that CNN and of 10,000 with a narrower one (8, 16, 32 channels), each
+engine in a process of its own. Asserted: both engines compute the same bits; the paper's round takes at most
+twice as long on Ray; between the nodes crosses what is asked for and not every model, and the driver's memory
+stays low. Bytes are what the loopback interface carried, whoever sent them: quiet machines only.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from fedwave.simulation.state import State
 REPEATS = 7
 MAX_RATIO = 2.0
 SAMPLES_PER_DEVICE = 22  # as in bench_memory.py
+CHANNELS_OF = {1_000: [32, 64, 128], 10_000: [8, 16, 32]}
 MB = 1e6
 
 
@@ -129,7 +130,8 @@ def one_round(engine: str, num_devices: int) -> dict[str, Any]:
         "scale/synthetic-10k",
         [
             f"partition.num_devices={num_devices}",
-            f"data.num_samples={max(4000, SAMPLES_PER_DEVICE * num_devices)}",
+            f"data.num_samples={SAMPLES_PER_DEVICE * num_devices}",
+            f"model.channels={CHANNELS_OF[num_devices]}",
         ],
     )
     simulation = build_simulation(experiment)
@@ -179,7 +181,7 @@ def main() -> None:
         print(json.dumps(one_round(sys.argv[2], int(sys.argv[3]))))
         return
     paper_round()
-    for num_devices in [int(text) for text in sys.argv[1:]] or [1_000, 10_000]:
+    for num_devices in CHANNELS_OF:
         ray = many_devices(num_devices)
         # The second node fetches the dataset and the global model; the driver the chosen models.
         most = 1.5 * (ray["data_mb"] + 21 * ray["model_mb"]) + 20
