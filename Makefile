@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint format clean bench install
+.PHONY: demo test test-slow test-processes lint format clean bench install
 
 install: $(STAMP)
 
@@ -26,6 +26,10 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
+# Real clusters on this machine, one at a time: two nodes, killed workers, killed drivers.
+test-processes: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,6 +43,7 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_round.py
 	$(BIN)/python benchmarks/bench_memory.py
+	$(BIN)/python benchmarks/bench_engines.py
 	$(BIN)/python benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
 	$(BIN)/python -m pytest benchmarks

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fedwave.data import load_dataset
-from fedwave.experiments import Experiment, build, experiment_from
+from fedwave.experiments import Experiment, build, engine, experiment_from
 from fedwave.server import CellPlanner
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.devices import EvaluationWork, LocalWork
@@ -40,7 +40,7 @@ class Built:
     @contextmanager
     def _eavesdropping(self) -> Iterator[None]:
         """Listen to what the dataset's loader and the devices are told."""
-        open_devices = build.ThreadDevices
+        open_devices = engine.ThreadDevices
 
         def load(name: str, **options: Any) -> Any:
             self._told["dataset"] = {"name": name, **options}
@@ -51,15 +51,24 @@ class Built:
             self._told |= {"local": local, "evaluation": evaluation, "num_workers": num_workers}
             return open_devices(local, evaluation, num_workers=num_workers)
 
+        def on_a_cluster(local: LocalWork, evaluation: EvaluationWork, *, options: Any) -> Any:
+            self._told["cluster"] = options
+            return devices(local, evaluation, num_workers=options.workers)
+
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(build, "load_dataset", load)
-            patch.setattr(build, "ThreadDevices", devices)
+            patch.setattr(engine, "ThreadDevices", devices)
+            patch.setattr(engine, "RayDevices", on_a_cluster)
+            patch.setattr(engine, "load_ray", lambda address: None)  # it need not be installed
             yield
 
     def told(self, part: str) -> Any:
-        """What a part was told: the dataset's loader, the devices' local or evaluation work, num_workers."""
+        """What a part was told: the dataset's loader, the devices' local or evaluation work, num_workers.
+
+        The cluster was told its options; None if there is none.
+        """
         assert self.sim is not None  # listens while it is built
-        return self._told[part]
+        return self._told.get(part)
 
     @property
     def local(self) -> LocalWork:

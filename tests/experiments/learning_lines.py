@@ -19,6 +19,7 @@ from tests.runs.small_runs import StopAfter
 CELL = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
 IID = {"kind": "iid", "num_devices": 16}
 EQUAL = {"std_samples_per_class": 0.0}  # five samples of each of two classes
+RAY = {"engine": "ray"}
 SINES = {"dataset": "sinusoids", "num_devices": 20, "samples_per_device": 9}
 
 
@@ -253,7 +254,11 @@ LEARNING_LINES = [
     line("evaluation.num_steps", 4, lambda built: built.evaluation.num_steps, 4),
     line("evaluation.inner_lr", 0.7, rates, (0.05, 0.7)),
     # Execution
+    line("execution.engine", "ray", lambda built: built.told("cluster") is not None, True),
     line("execution.workers", 3, lambda built: built.told("num_workers"), 3),
+    line("execution.address", "h:1", lambda built: built.told("cluster").address, "h:1", execution=RAY),
+    line("execution.cpus_per_task", 0.5, lambda b: b.told("cluster").cpus_per_task, 0.5, execution=RAY),
+    line("execution.wait_s", 7.0, lambda built: built.told("cluster").wait_s, 7.0, execution=RAY),
     line(
         "execution.device",
         "cpu:0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 import torch
 
 from fedwave.data import dataset_from_arrays
-from fedwave.errors import ConfigError, FedwaveError
+from fedwave.errors import ConfigError, FedwaveError, MissingExtraError
 from fedwave.experiments import experiment_from
-from fedwave.experiments.build import build_simulation, choose_device
+from fedwave.experiments.build import build_simulation
+from fedwave.experiments.engine import build_engine, choose_device
+from fedwave.experiments.schema import ExecutionSection
 from fedwave.server import PolicyPlanner
 from tests.experiments.built import Built
 from tests.experiments.cell_tables import PAPER_CELL, SMALL, experiment, planner_of
@@ -123,10 +126,37 @@ def test_inputs_that_standardising_swamps_are_warned_about_unless_they_are_left_
 
 
 def test_a_device_of_torch_is_found_or_refused_in_one_line() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert choose_device(ExecutionSection(device="cpu")) == torch.device("cpu")
+    assert choose_device(ExecutionSection()).type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert choose_device(ExecutionSection(engine="ray")).type == "cpu"
     for name in ("cuda:99", "toaster", ""):
         with pytest.raises(FedwaveError) as caught:
-            choose_device(name)
+            choose_device(ExecutionSection(device=name))
         assert str(caught.value).startswith(f'execution.device: torch cannot use "{name}" (')
         assert "\n" not in str(caught.value)
+
+
+def test_a_gpu_is_refused_where_a_cluster_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)  # as if there were a GPU
+    assert choose_device(ExecutionSection(device="cuda")) == torch.device("cuda")
+    with pytest.raises(FedwaveError, match='engine ray computes on CPUs, got "cuda". Use "cpu", or engine'):
+        choose_device(ExecutionSection(device="cuda", engine="ray"))
+
+
+def test_without_ray_the_engine_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r'engine "ray" needs ray, .*pip install "fedwave\[ray\]"'):
+        build_engine(ExecutionSection(engine="ray"), torch.device("cpu"))
+
+
+@pytest.mark.parametrize("address", ["ray://10.0.0.1:10001", "10.0.0.1", "10.0.0.1:port", "host:99999", ":1"])
+def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
+    with pytest.raises(
+        ConfigError, match="execution.address: it must be HOST:PORT as .ray start --head. pri"
+    ):
+        experiment_from({"execution": {"engine": "ray", "address": address}})
+
+
+@pytest.mark.parametrize("address", ["auto", "10.0.0.1:6379", "head.lab:6379", "[::1]:6379"])
+def test_an_address_of_a_cluster_is_taken(address: str) -> None:
+    assert experiment_from({"execution": {"engine": "ray", "address": address}}).execution.address == address

@@ -37,6 +37,16 @@ def run(
         show_default=False,
     ),
     seed: int | None = typer.Option(None, "--seed", help="The one seed; short for `-s seed=N`."),
+    engine: str | None = typer.Option(
+        None, "--engine", help="threads or ray; short for `-s execution.engine=NAME`.", show_default=False
+    ),
+    address: str | None = typer.Option(
+        None,
+        "--address",
+        metavar="HOST:PORT",
+        help="A Ray cluster to compute on, or auto; implies `--engine ray`. Default: one on this machine.",
+        show_default=False,
+    ),
     out: Path | None = typer.Option(
         None, "--out", "-o", help="Run folder to write; default `runs/NAME-seedN`.", show_default=False
     ),
@@ -54,12 +64,17 @@ def run(
     `fedwave run paper/nufm --seed 1 -s data.dataset=cifar-10`
 
     `fedwave run my.toml -s algorithm.gradient=first-order --out runs/first-order`
+
+    `fedwave run scale/synthetic-10k --engine ray --address 10.0.0.1:6379`
     """
     _need_torch()
     from fedwave.experiments.load import load_experiment
     from fedwave.runs.run import run_experiment
 
-    experiment = load_experiment(source, [*settings, *([] if seed is None else [f"seed={seed}"])])
+    engine = engine or (None if address is None else "ray")
+    options = {"seed": seed, "execution.engine": engine, "execution.address": address}
+    given = [f"{key}={value}" for key, value in options.items() if value is not None]
+    experiment = load_experiment(source, [*settings, *given])
     short_name = Path(source).stem if source.endswith(".toml") else source.replace("/", "-")
     folder = out or _free_folder(f"{short_name}-seed{experiment.seed}")
     _watch(

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from fedwave.allocation import METHODS
 from fedwave.data import (
@@ -27,6 +26,7 @@ from fedwave.data import (
 )
 from fedwave.errors import ConfigError, require_type
 from fedwave.experiments.cell_section import CellSection
+from fedwave.experiments.engine import build_engine, choose_device
 from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, PASSED, Experiment
@@ -42,7 +42,7 @@ from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
 from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser, ThreadDevices
+from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
 from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.world import IdealWorld
@@ -108,12 +108,11 @@ def build_simulation(
         inner_lr=algorithm.inner_lr if own_lr is None else own_lr,
         chunk_samples=chunk_samples,
     )
-    num_workers = 1 if train.torch_device.type == "cuda" else experiment.execution.workers
     return Simulation(
         federation=federation,
         local=local,
         evaluation=evaluation,
-        engine=partial(ThreadDevices, num_workers=num_workers),
+        engine=build_engine(experiment.execution, train.torch_device),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
         warm_start=warm_start(experiment, model),
@@ -175,7 +174,7 @@ def build_pools(
         train_ids, heldout_ids = split_heldout(
             len(devices), heldout_fraction=section.heldout_fraction, rng=heldout_rng
         )
-    torch_device = choose_device(experiment.execution.device)
+    torch_device = choose_device(experiment.execution)
     standardiser = Standardiser.fit(data, experiment.data.standardise)
 
     def pool(ids: IntArray) -> DevicePool:
@@ -355,20 +354,3 @@ def model_bits(section: CellSection, model: Model) -> float:
         return section.bits_per_parameter / 32
     parameters = model.initial_parameters(generator(0, Stream.MODEL_INIT))
     return float(message_bits(parameters, section.bits_per_parameter))
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the torch device of that name; ``auto`` takes a GPU where torch has one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-        if device.type == "meta":
-            raise RuntimeError("a meta device holds no values")
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ConfigError(
-            f'execution.device: torch cannot use "{name}" ({reason}). Use "auto", "cpu" or "cuda".'
-        ) from error
-    return device

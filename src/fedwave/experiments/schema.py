@@ -33,6 +33,17 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _cluster_address(text: str) -> str:
+    """Return the address of a Ray cluster; refuse what is none, which Ray would wait for."""
+    host, _, port = text.rpartition(":")
+    if text != "auto" and not (host and "/" not in host and port.isdecimal() and int(port) < 2**16):
+        raise ValueError(
+            f'it must be HOST:PORT as `ray start --head` prints it, or "auto", got "{text}". Run fedwave on '
+            "a machine of the cluster; ray:// is not supported"
+        )
+    return text
+
+
 class DataSection(Section):
     """Which samples there are."""
 
@@ -222,12 +233,28 @@ class ExecutionSection(Section):
     """How it is computed. Only chunk_samples and device move the bits of the results."""
 
     place: ClassVar[str] = "execution"
+    choice: ClassVar[str | None] = "engine"
 
-    workers: NonNegativeInt = Field(0, description="Threads; 0 takes one for each core.")
+    engine: Literal["threads", "ray"] = Field(
+        "threads", description="threads of this machine, or ray: a cluster of machines, see docs/cluster.md."
+    )
+    workers: NonNegativeInt = Field(
+        0, description="Threads, or tasks of a cluster at a time; 0 takes one for each core."
+    )
+    address: Annotated[str, AfterValidator(_cluster_address)] | None = Field(
+        None, description="ray: HOST:PORT of a cluster, or auto; absent: one on this machine, for the run."
+    )
+    cpus_per_task: PositiveFloat | None = Field(None, description="ray: cores that a task counts for (1).")
+    wait_s: PositiveFloat | None = Field(None, description="ray: seconds to wait for a free core (60).")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
     chunk_samples: NonNegativeInt = Field(0, description="Samples computed together; 0 chooses.")
     checkpoint_every: PositiveInt = Field(1, description="Rounds between checkpoints.")
     tensorboard: bool = Field(False, description="Also log to TensorBoard in the run folder.")
+
+    @classmethod
+    def options_of(cls, value: str) -> Mapping[str, Any]:
+        """Return the options of an engine with their defaults."""
+        return {"address": None, "cpus_per_task": 1.0, "wait_s": 60.0} if value == "ray" else {}
 
 
 class Experiment(Section):

@@ -67,7 +67,8 @@ def test_a_user_model_gives_the_same_bits_after_a_trip(name: str) -> None:
     model = by_name(name)
     parameters, inputs = stack(model)
     expected = model.outputs(parameters, inputs)  # in use: this thread has a copy of the module by now
-    for arrived in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301 - our own bytes
+    travelled = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
+    for arrived in (travelled, copy.deepcopy(model)):
         assert torch.equal(arrived.outputs(parameters, inputs), expected)
         assert arrived.is_vectorised == model.is_vectorised
         one = {key: value[0] for key, value in parameters.items()}
@@ -78,6 +79,18 @@ def test_a_user_model_gives_the_same_bits_after_a_trip(name: str) -> None:
             assert all(torch.equal(again[key], value) for key, value in drawn.items())
         twice = pickle.loads(pickle.dumps(arrived))  # noqa: S301 - our own bytes
         assert torch.equal(twice.outputs(parameters, inputs), expected)
+
+
+@pytest.mark.parametrize("name", ["RandomFeatures", "small_user_net"])
+def test_a_model_with_its_factory_is_the_same_model(name: str) -> None:
+    model = by_name(name)
+    parameters, inputs = stack(model)
+    twin = model.with_factory()
+    assert twin.factory is model.factory
+    assert torch.equal(twin.outputs(parameters, inputs), model.outputs(parameters, inputs))
+    drawn = [one.initial_parameters(np.random.default_rng(3)) for one in (model, twin)]
+    assert all(torch.equal(drawn[0][key], drawn[1][key]) for key in drawn[0])
+    assert not isinstance(twin.__getstate__()["arguments"][0], str)
 
 
 def test_a_factory_given_as_a_function_travels_by_its_name() -> None:

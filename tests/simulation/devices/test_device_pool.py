@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -113,3 +115,25 @@ def test_standardised_pixels_have_mean_zero_and_deviation_one_but_for_the_offset
     assert deviation[0, 0, 0] == 0
     assert np.allclose(deviation.flatten()[1:], 1, atol=1e-3)
     assert np.array_equal(Standardiser.fit(data, "none")(images), images.astype(np.float32) / np.float32(255))
+
+
+def test_a_pool_travels_with_its_samples_in_one_array() -> None:
+    pool = small_pool()
+    nobody = DevicePool(pool.dataset, pool.standardiser, (), np.zeros(0, dtype=np.int64), pool.torch_device)
+    buffers: list[pickle.PickleBuffer] = []
+    sent = pickle.dumps((pool, nobody), protocol=5, buffer_callback=buffers.append)
+    # inputs, labels, mean and deviation, device ids and samples of both pools, and where they end
+    assert len(buffers) <= 10
+    arrived, still_nobody = pickle.loads(sent, buffers=buffers)  # noqa: S301 - our own bytes
+    assert len(still_nobody) == 0
+    assert arrived.dataset is still_nobody.dataset  # it travels once
+    assert len(arrived) == len(pool)
+    for ours, theirs in zip(arrived.devices, pool.devices, strict=True):
+        assert ours.support.tolist() == theirs.support.tolist()
+        assert ours.query.tolist() == theirs.query.tolist()
+        assert ours.classes == theirs.classes
+    who = np.array([4, 0, 5])
+    assert torch.equal(arrived.query(who).inputs, pool.query(who).inputs)
+    assert torch.equal(arrived.support(who).targets, pool.support(who).targets)
+    assert arrived.num_samples.tolist() == pool.num_samples.tolist()
+    assert arrived.device_ids.tolist() == pool.device_ids.tolist()

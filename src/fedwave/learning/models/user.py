@@ -72,6 +72,18 @@ class UserModel:
         for name, value in state["frozen"].items():
             own[name].data = value
 
+    @property
+    def factory(self) -> Callable[..., nn.Module]:
+        """What builds the module."""
+        return self._factory
+
+    def with_factory(self) -> UserModel:
+        """Return the same model with its factory in place of a name, for machines that have not the file."""
+        state = self.__getstate__()
+        twin = UserModel.__new__(UserModel)
+        twin.__setstate__({**state, "arguments": (self._factory, *state["arguments"][1:])})
+        return twin
+
     def _build(self, *, seed: int) -> nn.Module:
         offered = {
             "input_shape": self._input_shape,

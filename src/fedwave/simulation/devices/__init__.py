@@ -1,4 +1,4 @@
-"""The devices of a run: what the round asks of them, and the threads that compute it."""
+"""The devices of a run: what the round asks of them, and the threads or the cluster that computes it."""
 
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool, Standardiser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,23 @@ class DevicePool:
 
     def __len__(self) -> int:
         return len(self.devices)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to another process: all devices' samples as one array, not as thousands."""
+        sets = [own for device in self.devices for own in (device.support, device.query)]
+        return {
+            "rest": {f.name: getattr(self, f.name) for f in fields(self) if f.name != "devices"},
+            "samples": np.concatenate([*sets, np.zeros(0, dtype=np.int64)]),
+            "ends": np.cumsum([len(own) for own in sets], dtype=np.int64),
+            "classes": [device.classes for device in self.devices],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Give every device its part of that array."""
+        sets = iter(np.split(state["samples"], state["ends"]))
+        devices = tuple(DeviceData(next(sets), next(sets), classes) for classes in state["classes"])
+        for name, value in {**state["rest"], "devices": devices}.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def num_samples(self) -> IntArray:

@@ -1,0 +1,143 @@
+"""Devices that a crew computes chunk by chunk: threads of this machine, or the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from fedwave.errors import ProblemError, RunError
+from fedwave.learning import Parameters
+from fedwave.learning.parameters import unstack
+from fedwave.server import Reports
+from fedwave.simulation.devices.model_store import ModelStore
+from fedwave.simulation.devices.work import ComputedChunk, EvaluationWork, LocalWork
+from fedwave.simulation.divergence import require_finite_reports
+from fedwave.simulation.records import HeldOutResult
+from fedwave.units import FloatArray, IntArray
+
+Kept = TypeVar("Kept")  # what a store holds of a model: the model, or where it is
+Figures = tuple[IntArray, FloatArray, FloatArray]  # positions, then two numbers or rows of each device
+
+MAX_LOSSES = 5  # how often the models of a round may be lost with their machine before the run gives up
+
+
+class Crew(Protocol[Kept]):
+    """Computes chunks of devices, in any order; a chunk always at once and by one thread."""
+
+    def updates(
+        self, round_index: int, parameters: Parameters, chunks: Sequence[IntArray], store: ModelStore[Kept]
+    ) -> Iterator[Figures]:
+        """Yield positions, gradient norms and losses; offer the models to the store."""
+        ...
+
+    def fetch(self, kept: Sequence[Kept]) -> Iterator[Parameters | None]:
+        """Yield the models that a store held, in the order given; None for one that was lost."""
+        ...
+
+    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Figures]:
+        """Yield positions, losses and metrics of held-out devices."""
+        ...
+
+    def close(self) -> None:
+        """Let go of threads, processes and connections."""
+        ...
+
+
+class CrewDevices(Generic[Kept]):
+    """Devices that a crew computes. Where a crew computes, and what is done first, moves no bit."""
+
+    def __init__(self, local: LocalWork, evaluation: EvaluationWork, crew: Crew[Kept]) -> None:
+        self._local = local
+        self._evaluation = evaluation
+        self._crew = crew
+        self._round: tuple[int, Parameters] | None = None
+        self._chunks: list[IntArray] = []  # of the round, as they were computed
+        self._kept: ModelStore[Kept] = ModelStore(0)
+
+    def report(
+        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+    ) -> Reports:
+        """Return what the devices report; the models of those that contribute most are kept."""
+        self._round, self._kept = (round_index, parameters), ModelStore(max_models)
+        self._chunks = self._local.chunks(device_index)
+        num_devices = len(self._local.pool)
+        norms = np.full((num_devices, self._local.num_local_steps), np.nan)
+        losses = np.full(num_devices, np.nan)
+        for at, own_norms, own_losses in self._crew.updates(
+            round_index, parameters, self._chunks, self._kept
+        ):
+            norms[at], losses[at] = own_norms, own_losses
+        return self._local.reports(device_index, norms[device_index], losses[device_index])
+
+    def collect(self, device_index: IntArray) -> Iterator[Parameters]:
+        """Yield the models; those that were chosen but not kept, or got lost, are computed again.
+
+        They are computed in the same chunks as before: in other company the last bits would differ.
+        """
+        wanted = device_index.tolist()
+        self._require_computed(wanted)
+        models = self._fetched(self._kept, wanted)
+        for _ in range(MAX_LOSSES):
+            missing = set(wanted) - models.keys()
+            if not missing:
+                break
+            models |= self._fetched(self._computed_again(missing), missing)
+        for position in wanted:
+            if position not in models:
+                raise RunError(
+                    f"local models of this round were lost {MAX_LOSSES} times, got no device {position}. "
+                    "Machines keep failing; look after them, then resume the run."
+                )
+            yield models[position]
+
+    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
+        """Return the held-out devices' results."""
+        pool = self._evaluation.pool
+        if len(pool) == 0:
+            return None
+        loss, metric = np.zeros(len(pool)), np.zeros(len(pool))
+        for at, own_loss, own_metric in self._crew.evaluations(parameters, self._evaluation.chunks()):
+            loss[at], metric[at] = own_loss, own_metric
+        return HeldOutResult(pool.device_ids, pool.num_query, loss, metric, self._evaluation.task.metric)
+
+    def close(self) -> None:
+        """Let the crew go."""
+        self._kept = ModelStore(0)
+        self._crew.close()
+
+    def _require_computed(self, wanted: Iterable[int]) -> None:
+        computed = set(np.concatenate([*self._chunks, np.zeros(0, dtype=np.int64)]).tolist())
+        for position in wanted:
+            if position not in computed:
+                raise ProblemError(
+                    f"only devices that computed in this round can upload, got device {position}. "
+                    "Let the planner ask it first."
+                )
+
+    def _fetched(self, store: ModelStore[Kept], positions: Iterable[int]) -> dict[int, Parameters]:
+        """Return the models that are still there."""
+        here = {position: kept for position in positions if (kept := store.get(position)) is not None}
+        models = zip(here, self._crew.fetch(list(here.values())), strict=True)
+        return {position: model for position, model in models if model is not None}
+
+    def _computed_again(self, positions: Collection[int]) -> ModelStore[Kept]:
+        assert self._round is not None  # report comes first
+        store: ModelStore[Kept] = ModelStore(len(positions), only=positions)
+        chunks = [chunk for chunk in self._chunks if np.isin(chunk, list(positions)).any()]
+        for _ in self._crew.updates(*self._round, chunks, store):
+            pass
+        return store
+
+
+def keep_best(
+    local: LocalWork, round_index: int, chunk: ComputedChunk, store: ModelStore[Parameters]
+) -> Figures:
+    """Return a chunk's figures, and offer its models to the store; refuse numbers that are not finite."""
+    at = chunk.positions
+    require_finite_reports(round_index, local.pool.device_ids[at], chunk.gradient_norms, chunk.loss)
+    scores = local.reports(at, chunk.gradient_norms, chunk.loss).contribution
+    store.offer(at, scores, partial(unstack, chunk.parameters))
+    return at, chunk.gradient_norms, chunk.loss

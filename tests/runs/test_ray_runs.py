@@ -1,0 +1,97 @@
+"""Whole runs on a Ray cluster of this machine leave what runs on threads leave, killed and resumed or not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fedwave.experiments.load import experiment_to_toml
+from fedwave.runs.run import run_experiment
+from tests.runs.small_runs import experiment, results
+
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).parents[2]
+# Over a cell, with a server that remembers: all that a state can hold.
+SETTINGS = {
+    "num_rounds": 5,
+    "scheme": "ural",
+    "algorithm": {"server_step": "momentum", "server_step_options": {"momentum": 0.5}},
+    "cell": {"preset": "paper", "num_blocks": 3},
+}
+
+
+def fedwave(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a command in a folder of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "fedwave", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def rounds_done(run: Path) -> int:
+    table = run / "rounds.csv"
+    return max(0, len(table.read_text().splitlines()) - 1) if table.exists() else 0
+
+
+def test_a_run_killed_on_ray_is_resumed_to_the_bits_of_threads(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(experiment_to_toml(experiment(**SETTINGS)))
+    expected = results(run_experiment(experiment(**SETTINGS), tmp_path / "threads").path)
+
+    running = fedwave("run", "my.toml", "--engine", "ray", "-q", "--out", "killed", folder=tmp_path)
+    while rounds_done(tmp_path / "killed") < 2:
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.02)
+    below = psutil.Process(running.pid).children(recursive=True)
+    assert any("raylet" in process.name() for process in below)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    # The cluster goes with its driver; two agents of Ray's try to report it for a minute or so, then go too.
+    left = psutil.wait_procs(below, timeout=30)[1]
+    assert {process.name() for process in left} <= {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
+    assert 2 <= rounds_done(tmp_path / "killed") < 5
+
+    again = fedwave("resume", "killed", "-q", folder=tmp_path)
+    output, errors = again.communicate(timeout=300)
+    assert again.returncode == 0, errors
+    assert "Run folder: killed" in output
+    assert 'engine = "ray"' in (tmp_path / "killed" / "config.toml").read_text()
+    assert results(tmp_path / "killed") == expected
+
+
+def test_ctrl_c_ends_a_run_on_ray_in_one_line_and_its_cluster_too(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(experiment_to_toml(experiment(num_rounds=100_000)))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        out = f"run-{number}"
+        running = fedwave("run", "my.toml", "--engine", "ray", "-q", "--out", out, folder=tmp_path)
+        while rounds_done(tmp_path / out) < 1:
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.05)
+        below = psutil.Process(running.pid).children(recursive=True)
+        running.send_signal(number)
+        _, errors = running.communicate(timeout=60)
+        assert running.returncode == 3, errors
+        assert errors.strip().splitlines()[-1] == (
+            f"Interrupted. The last checkpoint is whole. Go on with: fedwave resume {out}"
+        )
+        assert "Traceback" not in errors
+        assert psutil.wait_procs(below, timeout=30)[1] == []
+
+
+def test_a_cluster_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = fedwave("run", "digits/nufm", "--address", "127.0.0.1:1", "-q", folder=tmp_path)
+    _, errors = done.communicate(timeout=120)
+    assert done.returncode == 2
+    assert errors.startswith("error: no Ray cluster at 127.0.0.1:1 ([Errno 111] Connection refused)")
+    assert len(errors.strip().splitlines()) == 1

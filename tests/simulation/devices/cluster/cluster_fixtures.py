@@ -1,0 +1,89 @@
+"""A real Ray cluster of two nodes on this machine's loopback, and work that kills those who do it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psutil
+from torch import Tensor
+
+from fedwave.learning import Batch
+from fedwave.learning.tasks.base import Metric
+from fedwave.learning.tasks.classification import Classification
+from fedwave.simulation.devices import EvaluationWork, LocalWork
+from fedwave.simulation.devices.cluster.connection import ClusterOptions, load_ray
+from fedwave.simulation.devices.cluster.ray_devices import RayDevices
+
+
+@contextmanager
+def nodes(*num_cpus: int) -> Iterator[Any]:
+    """A cluster whose nodes have so many CPUs each; the driver will be on the first."""
+    ray = load_ray()
+    from ray.cluster_utils import Cluster
+
+    first, *others = num_cpus
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": first, "include_dashboard": False})
+    try:
+        for count in others:
+            cluster.add_node(num_cpus=count)
+        # One connection for all that happens: a new one would start all workers anew.
+        ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@contextmanager
+def ray_devices(
+    cluster: Any, local: LocalWork, evaluation: EvaluationWork, **options: Any
+) -> Iterator[RayDevices]:
+    """Devices on that cluster, or for None on one of their own."""
+    address = None if cluster is None else cluster.address
+    devices = RayDevices(local, evaluation, options=ClusterOptions(address=address, **options))
+    try:
+        yield devices
+    finally:
+        devices.close()
+
+
+def worker_processes() -> list[psutil.Process]:
+    """The processes that compute in the clusters which this process has started; Ray names them so."""
+    below = psutil.Process().children(recursive=True)
+    return [p for p in below if (name := p.cmdline()[0]).startswith("ray::") and "Agent" not in name]
+
+
+def sleep(seconds: float) -> float:
+    """Take a core for some time."""
+    time.sleep(seconds)
+    return seconds
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """Classification whose loss kills its process with SIGKILL while there is a file to delete."""
+
+    folder: str  # with a file for each death that is to come
+    metric: ClassVar[Metric] = Classification.metric
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Die, or return what classification does."""
+        for file in sorted(Path(self.folder).iterdir()):
+            try:
+                file.unlink()
+            except FileNotFoundError:
+                continue  # another process died of it
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Classification().loss(outputs, batch)
+
+    def scores(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Return what classification does."""
+        return Classification().scores(outputs, batch)

@@ -1,0 +1,166 @@
+"""Clusters of one's own and of others: what listens, what is said where there is no room, who leaves what."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fedwave.errors import RunError
+from fedwave.simulation.devices.cluster.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
+from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices, sleep
+from tests.simulation.devices.cluster.test_ray_devices import (
+    EVERYONE,
+    assert_equal_models,
+    assert_equal_reports,
+    assert_same,
+    by_threads,
+    outcome,
+    work_of,
+)
+from tests.simulation.devices.test_threads import first_model
+
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).parents[4]
+
+
+def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behind() -> None:
+    me = psutil.Process()
+    before = signal.getsignal(signal.SIGTERM)
+    local, evaluation = work_of()
+    theta = first_model(local)
+    with ray_devices(None, local, evaluation, workers=2) as devices:
+        assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
+        started = me.children(recursive=True)
+        names = [" ".join(process.cmdline()) for process in started]
+        assert any("raylet/raylet " in name for name in names)
+        listening = [
+            (process.name(), connection.laddr.ip)
+            for process in (me, *started)
+            for connection in process.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN or connection.type == 2  # datagrams too
+        ]
+        assert len(listening) >= 5  # the check sees what there is: control store, raylet, driver, workers
+        beyond = [(name, ip) for name, ip in listening if not is_loopback(ip)]
+        assert beyond == []
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+        assert NO_CLUSTER not in os.environ  # a program that this one starts may join a cluster
+        assert not any(ip_port == 8265 for ip_port in ports(me, started))  # the dashboard
+        assert signal.getsignal(signal.SIGTERM) is before
+        assert load_ray().cluster_resources()["CPU"] == 2
+    assert psutil.wait_procs(started, timeout=20)[1] == []
+    assert not load_ray().is_initialized()
+
+
+def is_loopback(text: str) -> bool:
+    address = ipaddress.ip_address(text)
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def ports(*processes: object) -> set[int]:
+    found: set[int] = set()
+    for process in processes:
+        for one in process if isinstance(process, list) else [process]:
+            found |= {c.laddr.port for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    return found
+
+
+def test_ray_that_was_imported_too_early_to_stay_on_loopback_is_refused() -> None:
+    code = (
+        "import ray\n"
+        "from fedwave.simulation.devices.cluster.connection import Cluster, ClusterOptions\n"
+        "try:\n    Cluster(ClusterOptions(workers=1))\n"
+        "except Exception as error:\n    print(type(error).__name__, error, ray.is_initialized())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.startswith("ConfigError Ray would listen beyond this machine, because"), done.stderr
+    assert done.stdout.strip().endswith("False")
+
+
+def test_a_cluster_without_room_says_what_it_needs() -> None:
+    local, evaluation = work_of()
+    with nodes(1, 2) as cluster:
+        ray = load_ray()
+        with pytest.raises(RunError) as caught:
+            Cluster(ClusterOptions(address=cluster.address, cpus_per_task=3.0))
+        assert str(caught.value) == (
+            "a task needs 3 CPUs of one machine (execution.cpus_per_task), but the largest of 2 in the "
+            "cluster offers 2. Add a machine with: ray start --address=HEAD:PORT --num-cpus=3; "
+            "or ask for fewer CPUs."
+        )
+        small = Cluster(ClusterOptions(address=cluster.address, cpus_per_task=0.5))
+        assert small.width() == 6
+        assert Cluster(ClusterOptions(address=cluster.address, cpus_per_task=2.0)).width() == 1
+        with pytest.raises(RunError, match=r"needs 1 PiB in the object store of every machine, but "):
+            small.require_store(2**50, what="the dataset")
+
+        busy = ray.remote(num_cpus=1)(sleep)
+        sleeping = [busy.remote(1000) for _ in range(3)]
+        while ray.available_resources().get("CPU", 0.0) > 0:
+            time.sleep(0.1)
+        start = time.monotonic()
+        with (
+            pytest.raises(RunError) as caught,
+            ray_devices(cluster, local, evaluation, wait_s=2.0),
+        ):
+            pass
+        assert time.monotonic() - start < 30
+        assert str(caught.value) == (
+            "a task needs 1 CPUs of one machine and got none: after 2 s, 0 of the cluster's 3 CPUs are free. "
+            "Wait for the other jobs, add machines, or raise execution.wait_s."
+        )
+        for task in sleeping:
+            ray.cancel(task, force=True)
+        theta = first_model(local)
+        with ray_devices(cluster, local, evaluation) as devices:  # and now there is room
+            assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
+        assert ray.is_initialized()  # the connection was not ours to close
+
+
+def test_where_no_cluster_answers_one_line_says_so() -> None:
+    with pytest.raises(RunError, match=r"^no Ray cluster at 127.0.0.1:1 \(.*\). Start one with: ray st"):
+        Cluster(ClusterOptions(address="127.0.0.1:1"))
+    assert not load_ray().is_initialized()
+
+
+def test_waiting_for_a_busy_cluster_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with nodes(1) as cluster:
+        own = Cluster(ClusterOptions(address=cluster.address))
+        assert list(own.run(sleep, [(0.0,)])) == [0.0]
+        own._options = replace(own._options, wait_s=1.0)
+        with caplog.at_level(logging.WARNING, logger="fedwave"):
+            assert list(own.run(sleep, [(3.0,)])) == [3.0]
+        assert (
+            "still waiting for the cluster: after 1 s, 0 of the cluster's 1 CPUs are free." in caplog.messages
+        )
+
+
+def test_a_node_lost_between_the_phases_costs_no_bit_and_one_that_joins_works() -> None:
+    local, evaluation = work_of()
+    local = replace(local, chunk_samples=1)
+    theta = first_model(local)
+    expected = by_threads(local, evaluation, theta)
+    with nodes(1) as cluster:
+        second = cluster.add_node(num_cpus=1)
+        with ray_devices(cluster, local, evaluation) as devices:
+            devices.report(1, theta, EVERYONE, max_models=7)
+            reports = devices.report(2, theta, EVERYONE, max_models=7)
+            cluster.remove_node(second, allow_graceful=False)
+            models = list(devices.collect(EVERYONE))
+            assert_equal_reports(reports, expected[0])
+            assert_equal_models(models, expected[1])
+            assert devices._crew._cluster.width() == 1
+            cluster.add_node(num_cpus=2)
+            assert devices._crew._cluster.width() == 3
+            assert_same(outcome(devices, theta), expected)
