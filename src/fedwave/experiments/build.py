@@ -50,9 +50,9 @@ from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS
 
-# A chunk of devices computes on about this many input values at once: enough to keep a core busy, few enough
-# to stay in its cache. On 28x28 images it makes 64 samples, the flat part of the measured curve.
-VALUES_PER_CHUNK = 50_000
+# A chunk of devices computes on about this many input values at once: few calls, little memory. On 28x28 images
+# it makes 128 samples, the flat part of the measured curve.
+VALUES_PER_CHUNK = 100_000
 DEFAULT_NUM_SELECTED = 20  # n_k of the paper
 
 

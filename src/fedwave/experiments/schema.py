@@ -219,13 +219,21 @@ class EvaluationSection(Section):
 
 
 class ExecutionSection(Section):
-    """How it is computed. Only chunk_samples and device move the bits of the results."""
+    """How it is computed. Only chunk_samples, device, batching and precision move the bits of the results."""
 
     place: ClassVar[str] = "execution"
 
     workers: NonNegativeInt = Field(0, description="Threads; 0 takes one for each core.")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
     chunk_samples: NonNegativeInt = Field(0, description="Samples computed together; 0 chooses.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="Of the products in training: bfloat16 sums and keeps models in float32; it needs a CPU or GPU that has it.",
+    )
+    batching: Literal["auto", "vmap", "loop"] = Field(
+        "auto",
+        description="How a module of your own runs: many devices at once (vmap), or one by one (loop); auto measures.",
+    )
     checkpoint_every: PositiveInt = Field(1, description="Rounds between checkpoints.")
     tensorboard: bool = Field(False, description="Also log to TensorBoard in the run folder.")
 

@@ -21,8 +21,10 @@ from fedwave.learning.models.convolution_products import (
     OneByOne,
     forward_product,
     input_product,
+    is_shared,
     weight_product,
 )
+from fedwave.learning.precision import product_type
 
 _KERNEL = [3, 3]
 _STRIDE = [2, 2]
@@ -41,36 +43,48 @@ def convolve_and_pool(images: Tensor, weight: Tensor, bias: Tensor, negative_slo
     ``images`` is (devices, samples, H, W, C), ``weight`` (devices, C', 3, 3, C), ``bias`` (devices, C');
     the result is (devices, samples, ceil(H/2), ceil(W/2), C').
     """
-    outputs: Tensor = _Layer.apply(images, weight, bias, negative_slope)  # type: ignore[no-untyped-call]
+    kind = product_type(weight)
+    with torch.autocast(images.device.type, enabled=False):  # the layer itself rounds the operands
+        outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
+            images.to(weight.dtype), weight, bias, negative_slope, kind
+        )
     return outputs
 
 
 class _Layer(Function):
-    """The layer itself."""
+    """The layer itself; the operands of its products are of the type ``kind``."""
 
     @staticmethod
-    def forward(ctx: Any, images: Tensor, weight: Tensor, bias: Tensor, slope: float) -> Tensor:
+    def forward(
+        ctx: Any, images: Tensor, weight: Tensor, bias: Tensor, slope: float, kind: torch.dtype
+    ) -> Tensor:
+        rounded, rounded_weight = images.to(kind), _rounded(weight, kind)
         height, width = -(-images.shape[2] // 2), -(-images.shape[3] // 2)
         shape = (*images.shape[:2], height, width, weight.shape[1])
-        outputs = weight.new_empty(shape)
+        maxima = rounded.new_empty(shape)
         places = torch.empty(shape, dtype=torch.int64, device=images.device)
+        into = _planes(maxima), _planes(places)
+        products = None
         if len(parts := _parts(images, weight.shape[1])) == 1:
-            max_pool(_planes(forward_product(images, weight)), into=(_planes(outputs), _planes(places)))
+            max_pool(_planes(forward_product(rounded, rounded_weight)), into=into)
         else:
-            products = OneByOne(images, weight)
-            into = _planes(outputs), _planes(places)
+            products = OneByOne(rounded, rounded_weight)
             for device, samples in parts:
                 max_pool(products.responses(device, samples), into=(into[0][samples], into[1][samples]))
-        F.leaky_relu(outputs.add_(bias[:, None, None, None]), slope, inplace=True)
+        outputs = maxima.to(weight.dtype).add_(bias[:, None, None, None])
+        F.leaky_relu(outputs, slope, inplace=True)
         ctx.save_for_backward(images, weight, outputs, places)
-        ctx.slope = slope
+        ctx.fixed = (slope, kind, products)
         return outputs
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         images, weight, outputs, places = ctx.saved_tensors
-        wants = ctx.needs_input_grad[:3]
-        return *_Adjoint.apply(images, weight, gradients[0], outputs, places, ctx.slope, wants), None  # type: ignore[no-untyped-call]
+        with torch.autocast(images.device.type, enabled=False):
+            adjoints = _Adjoint.apply(  # type: ignore[no-untyped-call]
+                images, weight, gradients[0], outputs, places, ctx.needs_input_grad[0], *ctx.fixed
+            )
+        return *adjoints, None, None
 
 
 class _Adjoint(Function):
@@ -84,54 +98,70 @@ class _Adjoint(Function):
         gradient: Tensor,
         outputs: Tensor,
         places: Tensor,
+        wants_images: bool,
         slope: float,
-        wants: tuple[bool, bool, bool],
+        kind: torch.dtype,
+        products: OneByOne | None,
     ) -> tuple[Tensor | None, Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         through = torch.ops.aten.leaky_relu_backward(gradient, outputs, slope, True)
-        if len(parts := _parts(images, weight.shape[1])) == 1:
-            spread = unpool(through, places, images.shape[2:4])
-            to_images = input_product(spread, weight) if wants[0] else None
-            to_weight = weight_product(images, spread)
+        rounded = through.to(kind)
+        to_images: Tensor | None = None
+        if products is None:
+            spread = unpool(rounded, places, images.shape[2:4])
+            if wants_images:
+                to_images = input_product(spread, _rounded(weight, kind))
+            to_weight = weight_product(images.to(kind), spread)
         else:
-            to_images, to_weight = _adjoint_one_by_one(images, weight, through, places, parts, wants[0])
-        ctx.save_for_backward(images, weight, through, outputs, places)
-        ctx.slope = slope
-        return to_images, to_weight, through.sum((1, 2, 3))
+            parts = _parts(images, weight.shape[1])
+            to_images, to_weight = _adjoint_one_by_one(
+                products, parts, rounded, places, images.shape, wants_images
+            )
+        ctx.save_for_backward(images, weight, rounded, outputs, places)
+        ctx.fixed = (slope, kind)
+        to_images = None if to_images is None else to_images.to(images.dtype)
+        return to_images, to_weight.to(weight.dtype), through.sum((1, 2, 3))
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any, along_images: Tensor | None, along_weight: Tensor | None, along_bias: Tensor | None
     ) -> Any:
-        images, weight, through, outputs, places = ctx.saved_tensors
-        spread = unpool(through, places, images.shape[2:4])
+        images, weight, rounded, outputs, places = ctx.saved_tensors
+        slope, kind = ctx.fixed
         to_images = to_weight = None
-        along = torch.zeros_like(through)
-        if along_weight is not None:
-            if ctx.needs_input_grad[0]:
-                to_images = input_product(spread, along_weight)
-            along += values_at(forward_product(images, along_weight), places)
-        if along_images is not None:
-            to_weight = weight_product(along_images, spread)
-            along += values_at(forward_product(along_images, weight), places)
-        if along_bias is not None:
-            along += along_bias[:, None, None, None]
-        to_gradient = torch.ops.aten.leaky_relu_backward(along, outputs, ctx.slope, True)
-        return to_images, to_weight, to_gradient, None, None, None, None
+        along = torch.zeros_like(outputs)
+        with torch.autocast(images.device.type, enabled=False):
+            spread = unpool(rounded, places, images.shape[2:4])
+            if along_weight is not None:
+                direction = along_weight.to(kind)
+                if ctx.needs_input_grad[0]:
+                    to_images = input_product(spread, direction).to(images.dtype)
+                along += values_at(forward_product(images.to(kind), direction), places)
+            if along_images is not None:
+                direction = along_images.to(kind)
+                to_weight = weight_product(direction, spread).to(weight.dtype)
+                along += values_at(forward_product(direction, _rounded(weight, kind)), places)
+            if along_bias is not None:
+                along += along_bias[:, None, None, None]
+            to_gradient = torch.ops.aten.leaky_relu_backward(along, outputs, slope, True)
+        return to_images, to_weight, to_gradient, *[None] * 6
+
+
+def _rounded(weight: Tensor, kind: torch.dtype) -> Tensor:
+    """Return the weights in another type; what devices share they still share."""
+    return weight[:1].to(kind).expand_as(weight) if is_shared(weight) else weight.to(kind)
 
 
 def _adjoint_one_by_one(
-    images: Tensor, weight: Tensor, through: Tensor, places: Tensor, parts: Parts, wants_images: bool
+    products: OneByOne, parts: Parts, through: Tensor, places: Tensor, shape: torch.Size, wants_images: bool
 ) -> tuple[Tensor | None, Tensor]:
     """Return the gradient in images and weights, a device after the other."""
-    products = OneByOne(images, weight)
-    extent = images.shape[2:4]
     values, where = _planes(through), _planes(places)
     to_images: list[Tensor] = []
     to_weight: list[Tensor] = []
     for device, samples in parts:
-        spread = _unpool(values[samples], where[samples], extent)
+        spread = _unpool(values[samples], where[samples], shape[2:4])
         own_images, own_weight = products.adjoints(spread, device, samples, wants_images)
         if own_images is not None:
             to_images.append(own_images)
@@ -139,7 +169,7 @@ def _adjoint_one_by_one(
             to_weight[device] += own_weight
         else:
             to_weight.append(own_weight)
-    stacked = torch.cat(to_images).permute(0, 2, 3, 1).view(images.shape) if wants_images else None
+    stacked = torch.cat(to_images).permute(0, 2, 3, 1).view(shape) if wants_images else None
     return stacked, torch.stack(to_weight)
 
 
