@@ -228,11 +228,11 @@ class ExecutionSection(Section):
     chunk_samples: NonNegativeInt = Field(0, description="Samples computed together; 0 chooses.")
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
-        description="Of the products in training: bfloat16 sums and keeps models in float32; it needs a CPU or GPU that has it.",
+        description="Of products in training; bfloat16 needs a CPU or GPU that has it, and sums in float32.",
     )
     batching: Literal["auto", "vmap", "loop"] = Field(
         "auto",
-        description="How a module of your own runs: many devices at once (vmap), or one by one (loop); auto measures.",
+        description="Your own module with many devices at once (vmap) or one by one (loop); auto measures.",
     )
     checkpoint_every: PositiveInt = Field(1, description="Rounds between checkpoints.")
     tensorboard: bool = Field(False, description="Also log to TensorBoard in the run folder.")

@@ -38,7 +38,8 @@ def norm(parameters: Parameters, *, is_stacked: bool) -> Tensor:
         torch.linalg.vector_norm(value.flatten(1) if is_stacked else value.flatten(), dim=-1)
         for value in parameters.values()
     ]
-    return torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    length: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    return length
 
 
 def num_parameters(parameters: Parameters) -> int:

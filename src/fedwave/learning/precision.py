@@ -18,8 +18,8 @@ _CPU_INFO = Path("/proc/cpuinfo")
 def products_in(precision: str, device: torch.device) -> AbstractContextManager[object]:
     """Return the context in which torch rounds the operands of products to ``precision``.
 
-    Sums are taken in float32, a product's result is rounded once more, and everything else (parameters, losses,
-    norms, steps) stays in float32. Double precision, as the Hessian-free gradient takes it, is not touched.
+    Sums are taken in float32, a product's result is rounded once more, and everything else (parameters,
+    losses, norms, steps) stays in float32. Double precision, as the Hessian-free gradient takes it, is not touched.
     """
     return torch.autocast(
         device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16", cache_enabled=False
@@ -34,7 +34,7 @@ def product_type(like: torch.Tensor) -> torch.dtype:
 
 
 def require_precision(precision: str, device: torch.device) -> None:
-    """Raise if this machine has no instructions for such products: it would imitate them, many times slower."""
+    """Raise if this machine has no instructions for such products: it would imitate them, slowly."""
     if precision == "float32" or _has_bfloat16(device):
         return
     lack = (
@@ -47,7 +47,7 @@ def require_precision(precision: str, device: torch.device) -> None:
 
 def _has_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     try:
         words = set(_CPU_INFO.read_text().split())
     except OSError:

@@ -138,7 +138,7 @@ def _require_settings(folder: Path, recorded: Mapping[str, Any], experiment: Exp
         more = f" and {len(forbidden) - 3} more" if len(forbidden) > 3 else ""
         raise RunError(
             f"{folder}/config.toml is not what the run was started with: {shown}{more}. Only "
-            f"{', '.join(MAY_CHANGE)} (but {MAY_NOT[0]}) may change; put the rest back, or start another run."
+            f"{', '.join(MAY_CHANGE)} may change ({MAY_NOT[0]} not); put the rest back, or start another run."
         )
 
 

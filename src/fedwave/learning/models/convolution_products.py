@@ -1,11 +1,12 @@
 """The three products of a 3x3 SAME convolution for stacks of devices: forward, to the images, to the weights.
 
-Images are channels-last, (devices, samples, H, W, C); weights are (devices, C', 3, 3, C). Devices have weights of
-their own, and ``torch.func.vmap`` would make grouped convolutions of that, which run far below the speed of
-a matrix product. There are two ways to compute a product, equal but for rounding:
+Images are channels-last, (devices, samples, H, W, C); weights are (devices, C', 3, 3, C). Devices have
+weights of their own, and ``torch.func.vmap`` would make grouped convolutions of that, which run far below
+the speed of a matrix product. There are two ways to compute a product, equal but for rounding:
 
-- *direct*: torch's convolution (oneDNN), one device after the other, or one call for all where they share their
-  weights. It copies no patches and runs at the speed of a matrix product, given channels and samples enough.
+- *direct*: torch's convolution (oneDNN), one device after the other, or one call for all where they share
+  their weights. It copies no patches and runs at the speed of a matrix product, given channels and samples
+  enough.
 - *patches*: a copy of each pixel's neighbourhood and one batched matrix product over the devices. It is for
   few channels or few samples, for double precision and for GPUs.
 
@@ -56,8 +57,8 @@ def weight_product(images: Tensor, responses: Tensor) -> Tensor:
 class OneByOne:
     """The products of one device after the other, on some of its samples at a time.
 
-    Images and responses are seen as torch wants them, (samples, C, H, W) over channels-last memory, and samples are
-    counted through all devices, so that few calls are made beside those that compute.
+    Images and responses are seen as torch wants them, (samples, C, H, W) over channels-last memory, and
+    samples are counted through all devices, so that few calls are made beside those that compute.
     """
 
     def __init__(self, images: Tensor, weight: Tensor) -> None:
@@ -67,8 +68,8 @@ class OneByOne:
             self._images = _planes(images.flatten(0, 1))
             self._weights = [_planes(own) for own in weight.unbind()]
         else:
-            patches = patches_of(images)
-            self._images = patches.mT.unflatten(2, (images.shape[1], -1))  # (devices, 9 C, samples, H W)
+            patches = patches_of(images).mT  # as (devices, 9 C, samples, H W):
+            self._images = patches.view(*patches.shape[:2], images.shape[1], -1)
             self._weights = list(_as_matrix(weight).unbind())
 
     def responses(self, device: int, samples: slice) -> Tensor:
@@ -150,7 +151,7 @@ def _is_direct(values: Tensor, other: Tensor) -> bool:
         values.device.type == "cpu"
         and values.dtype in (torch.float32, torch.bfloat16)
         and min(values.shape[-1], other.shape[-1]) >= _MIN_CHANNELS
-        and torch.backends.mkldnn.is_available()
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     )
 
 

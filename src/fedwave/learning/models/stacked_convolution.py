@@ -1,10 +1,10 @@
 """A layer of the CNN for stacks of devices, differentiable twice: convolution, max-pool, bias and LeakyReLU.
 
 Adding a bias and a strictly increasing activation commute with a maximum, so the pool goes first and the
-rest runs on a quarter of the data. At fixed maxima and fixed signs a layer is linear in its images, in
-its weights and in its bias. So its first derivative is a triple of adjoint products, and the derivative of those, which
-a Hessian-vector product needs, is made of the same products: two autograd functions are enough, and they
-keep no more than images, weights, outputs and the places of the maxima.
+rest runs on a quarter of the data. At fixed maxima and fixed signs a layer is linear in its images, in its
+weights and in its bias. So its first derivative is made of adjoint products, and the derivative of those,
+which a Hessian-vector product needs, of the same products: two autograd functions are enough, and they keep
+no more than images, weights, outputs and the places of the maxima.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _ONE = [1, 1]
 Parts = list[tuple[int, slice]]
 # Responses computed at once: 1 MB of float32, half of a usual core's cache.
 _BLOCK_VALUES = 1 << 18
-# From so many samples of each device on, devices are computed one after the other, which keeps a device in the
-# cache; with fewer, all at once, which makes fewer and larger calls.
+# From so many samples of each device on, devices are computed one after the other, which keeps a device in
+# the cache; with fewer, all at once, which makes fewer and larger calls.
 _MIN_SAMPLES = 5
 
 
@@ -183,7 +183,7 @@ def max_pool(responses: Tensor, *, into: tuple[Tensor, Tensor]) -> None:
 def unpool(values: Tensor, places: Tensor, extent: torch.Size) -> Tensor:
     """Return the adjoint of ``max_pool`` at fixed maxima: each value where its maximum was."""
     spread = _unpool(_planes(values), _planes(places), extent)
-    return spread.permute(0, 2, 3, 1).unflatten(0, values.shape[:2])
+    return spread.permute(0, 2, 3, 1).view(*values.shape[:2], *extent, -1)
 
 
 def _unpool(values: Tensor, places: Tensor, extent: torch.Size) -> Tensor:
