@@ -1,18 +1,19 @@
-"""How fast is one NUFM round at paper scale: beside its matrix products alone, a plain loop and other packages?
+"""How fast is one NUFM round at paper scale, beside its products alone, a plain loop and other packages?
 
-    python benchmarks/bench_round.py
+    python benchmarks/bench_round.py [PEER ...]
 
 All compute the same round (50 training devices, the paper's CNN on 28x28 images, exact meta-gradients), in
 turns, so that a noisy machine slows all. First the results are compared: equal parameters, or nothing is
-timed. CPU seconds are those of all threads and child processes. The limit is the time of the round's matrix products at their shapes
-and nothing else (``gemm_limit.py``), on one core. Flower, pfl-research and FedLab take part where they are
-installed (``round_peers.py``). Asserted is only that the plain loop takes more CPU time than fedwave; the other
-ratios depend on the machine and are printed for what they are.
+timed. CPU seconds are those of all threads and child processes. The limit is the time of the round's matrix
+products at their shapes and nothing else (``gemm_limit.py``). Flower, pfl-research and FedLab take part
+where they are installed (``round_peers.py``). Asserted is only that the plain loop takes more CPU time than
+fedwave; the other ratios depend on the machine and are printed for what they are.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -20,14 +21,14 @@ from dataclasses import dataclass, field
 
 import torch
 
-from gemm_limit import GemmLimit
-from round_peers import PEERS, PlainRound, cpu_seconds
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning import Parameters
-from fedwave.simulation.devices.workers import available_cores
+from gemm_limit import GemmLimit
+from round_peers import PEERS, PlainRound, cpu_seconds
 
-REPEATS = 3
+REPEATS = 7
+THREADS = 1  # of everybody: on a busy machine more would wait for each other, and burn CPU while they do
 
 
 @dataclass
@@ -60,24 +61,28 @@ def main() -> None:
             "evaluation.every=1000",
             "selection.num_selected=50",  # everybody: other packages have no such choice
             "execution.device=cpu",
+            f"execution.workers={THREADS}",
         ],
     )
     sim = build_simulation(experiment)
     state = sim.initial_state()
-    cores = available_cores()
     limit = GemmLimit(sim.local)
     plain = PlainRound(experiment, sim, state)
     with closing(sim.open_devices()) as devices:  # as in a run, the threads live on from round to round
         contestants = [
             Contestant("matrix products alone", limit.run, 1),
-            Contestant("fedwave", lambda: sim.model.to_state_dict(sim.run_round(state, devices)[0].parameters), 1),
-            Contestant("plain loop", plain.run, cores),
+            Contestant(
+                "fedwave", lambda: sim.model.to_state_dict(sim.run_round(state, devices)[0].parameters), 1
+            ),
+            Contestant("plain loop", plain.run, THREADS),
         ]
         for name, peer in PEERS.items():
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
             try:
-                contestants.append(Contestant(name, peer(plain), cores))
-            except ImportError as error:
-                print(f"{name} is left out: {error}")
+                contestants.append(Contestant(name, peer(plain), THREADS))
+            except Exception as error:  # not installed, or not as this version of torch needs it
+                print(f"{name} is left out: {type(error).__name__}: {error}")
         expected = plain.run()
         for one in contestants:
             result = one.take_turn()  # also a warm-up
@@ -87,14 +92,19 @@ def main() -> None:
         for _ in range(REPEATS):
             for one in contestants:
                 one.take_turn()
-    report(contestants, limit, f"{len(sim.train)} devices, {int(sim.train.num_samples.sum())} samples, {cores} cores")
+    report(
+        contestants,
+        limit,
+        f"{len(sim.train)} devices, {int(sim.train.num_samples.sum())} samples, {THREADS} thread each",
+    )
 
 
 def report(contestants: list[Contestant], limit: GemmLimit, what: str) -> None:
     """Print medians, and ratios as medians of the ratios of each turn."""
     alone, fedwave, plain = contestants[:3]
     print(f"{what}; medians of {REPEATS} turns")
-    print(f"{limit.flops / 1e9:.1f} GFLOP in products, {limit.flops / statistics.median(alone.cpu) / 1e9:.0f} GFLOP/s")
+    rate = limit.flops / statistics.median(alone.cpu)
+    print(f"{limit.flops / 1e9:.1f} GFLOP in products, {rate / 1e9:.0f} GFLOP/s")
     print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'x products':>12}{'x fedwave':>11}   (CPU)")
     for one in contestants:
         of_limit, of_ours = (

@@ -1,9 +1,9 @@
 """The matrix products that a round of exact Per-FedAvg with a CNN cannot do without, and nothing else.
 
-A gradient takes three products a layer: forward, to the weights, to the images (not in the first layer). The
-support set needs that once, and twice more for the Hessian-vector product; the query set once. All are done as
-batched matrix products at the shapes of a round, in its order, into buffers that are made once. What a round
-takes beyond that are copies, pooling, activations, steps and Python.
+A gradient takes three products a layer: forward, to the weights, to the images (not in the first layer).
+The support set needs that once, and twice more for the Hessian-vector product; the query set once. All are
+done as batched matrix products at the shapes of a round, in its order, into buffers that are made once.
+What a round takes beyond that are copies, pooling, activations, steps and Python.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The round of ``bench_round.py`` as a plain loop, and as users of other packages would write it.
 
-Everybody is given the same device update, torch's layers and autograd; the packages hand out the model, call
-the update for each of the devices and take the mean. Every device uploads: that all of them can express.
+Everybody is given the same device update, torch's layers and autograd; the packages hand out the model,
+call the update for each of the devices and take the mean. Every device uploads: that all of them can
+express.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ def device_update(
     """Return one device's model after an exact meta-step, as a researcher would first write it."""
     leaves = {name: value.detach().clone().requires_grad_() for name, value in theta.items()}
     scores = functional_call(module, leaves, (support[0],))
-    inner = torch.autograd.grad(
-        F.cross_entropy(scores, support[1]), list(leaves.values()), create_graph=True
-    )
+    inner = torch.autograd.grad(F.cross_entropy(scores, support[1]), list(leaves.values()), create_graph=True)
     adapted = {n: v - inner_lr * g for (n, v), g in zip(leaves.items(), inner, strict=True)}
     scores = functional_call(module, adapted, (query[0],))
     outer = torch.autograd.grad(F.cross_entropy(scores, query[1]), list(leaves.values()))
@@ -112,8 +111,8 @@ def pfl_round(plain: PlainRound) -> Callable[[], Parameters]:
     from pfl.data.dataset import Dataset
     from pfl.data.federated_dataset import FederatedDataset
     from pfl.hyperparam import NNEvalHyperParams, NNTrainHyperParams
-    from pfl.internal.ops.selector import set_framework_module
     from pfl.internal.ops import pytorch_ops
+    from pfl.internal.ops.selector import set_framework_module
     from pfl.metrics import Metrics
     from pfl.model.pytorch import PyTorchModel
 
@@ -175,7 +174,7 @@ def pfl_round(plain: PlainRound) -> Callable[[], Parameters]:
 
 
 def flower_round(plain: PlainRound) -> Callable[[], Parameters]:
-    """Return the round in Flower's simulation (Ray), which lives in a thread of its own between the rounds."""
+    """Return the round in Flower's simulation (Ray), which lives on in a thread between the rounds."""
     from flwr.app import ArrayRecord, Context, Message, RecordDict
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid, ServerApp
@@ -209,7 +208,10 @@ def flower_round(plain: PlainRound) -> Callable[[], Parameters]:
 
     backend = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
     simulation = threading.Thread(
-        target=run_simulation, args=(server, client, len(devices)), kwargs={"backend_config": backend}, daemon=True
+        target=run_simulation,
+        args=(server, client, len(devices)),
+        kwargs={"backend_config": backend},
+        daemon=True,
     )
     simulation.start()
 

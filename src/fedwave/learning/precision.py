@@ -19,7 +19,7 @@ def products_in(precision: str, device: torch.device) -> AbstractContextManager[
     """Return the context in which torch rounds the operands of products to ``precision``.
 
     Sums are taken in float32, a product's result is rounded once more, and everything else (parameters,
-    losses, norms, steps) stays in float32. Double precision, as the Hessian-free gradient takes it, is not touched.
+    losses, norms, steps) stays in float32. Double precision (the Hessian-free gradient) is not touched.
     """
     return torch.autocast(
         device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16", cache_enabled=False
