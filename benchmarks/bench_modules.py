@@ -13,13 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedwave.experiments import load_experiment
-from fedwave.experiments.build import build_simulation
+from fedwave.experiments.build import VALUES_PER_CHUNK, build_simulation
 from fedwave.learning import Parameters
 from fedwave.learning.models import UserModel
 from round_peers import PlainRound
@@ -92,28 +93,24 @@ def measure(name: str) -> None:
     model = sim.model
     assert isinstance(model, UserModel)
     chosen = "vmap" if model.is_vectorised else "loop"
-    mapped = build_simulation(
-        experiment.model_copy(
-            update={"execution": experiment.execution.model_copy(update={"batching": "vmap"})}
-        )
-    ).local
-    looped = replace(sim.local, chunk_samples=1)
-    model.use_loop()
+    fresh = UserModel(f"bench_modules:{name}", (1, 28, 28), sim.train.dataset.num_outputs)
+    can_map = fresh.is_vectorised  # before anything was timed
+    samples = max(VALUES_PER_CHUNK // 784, 16)
     state = sim.initial_state()
     plain = PlainRound(experiment, sim, state)
 
-    def run(work: object) -> Parameters:
-        done: list[Parameters] = [
-            work.compute(0, state.parameters, chunk).parameters  # type: ignore[attr-defined]
-            for chunk in work.chunks(np.arange(len(sim.train)))  # type: ignore[attr-defined]
+    def run(is_loop: bool) -> Parameters:
+        model.use_loop(is_loop)
+        work = replace(sim.local, chunk_samples=1 if is_loop else samples)
+        done = [
+            work.compute(0, state.parameters, chunk).parameters
+            for chunk in work.chunks(np.arange(len(sim.train)))
         ]
         return {key: torch.cat([one[key] for one in done]).mean(0) for key in done[0]}
 
-    ways: dict[str, Callable[[], Parameters]] = {
-        "vmap": lambda: run(mapped),
-        "loop": lambda: run(looped),
-        "plain": plain.run,
-    }
+    ways: dict[str, Callable[[], Parameters]] = {"loop": partial(run, True), "plain": plain.run}
+    if can_map:
+        ways["vmap"] = partial(run, False)
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     for repeat in range(REPEATS + 1):
         for way, compute in ways.items():
