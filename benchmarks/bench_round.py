@@ -52,6 +52,7 @@ class Contestant:
 
 
 def main() -> None:
+    torch.set_num_threads(THREADS)
     experiment = load_experiment(
         "paper/nufm",
         [
