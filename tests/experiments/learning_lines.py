@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from fedwave.errors import FedwaveError
+from fedwave.learning.precision import require_precision
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
 from fedwave.selection import contribution
@@ -21,6 +24,15 @@ IID = {"kind": "iid", "num_devices": 16}
 EQUAL = {"std_samples_per_class": 0.0}  # five samples of each of two classes
 RAY = {"engine": "ray"}
 SINES = {"dataset": "sinusoids", "num_devices": 20, "samples_per_device": 9}
+
+
+def bfloat16_here() -> str:
+    """What is seen of it: the precision, or why this machine refuses it."""
+    try:
+        require_precision("bfloat16", torch.device("cpu"))
+    except FedwaveError as error:
+        return f"refused: {error}"
+    return "bfloat16"
 
 
 def of_loader(name: str, value: Any, dataset: str, expected: Any = None) -> Line:
@@ -270,6 +282,16 @@ LEARNING_LINES = [
         33,
         lambda built: (built.local.chunk_samples, built.evaluation.chunk_samples),
         (33, 33),
+    ),
+    line("execution.precision", "bfloat16", lambda built: built.local.precision, bfloat16_here()),
+    line(
+        "execution.batching",
+        "vmap",
+        lambda built: built.sim.model.is_vectorised,
+        'refused: execution.batching cannot be "vmap" with model.kind '
+        "tests.learning.models.user_modules:DataDependentNet: torch.func.vmap cannot map it. "
+        'Use "auto" or "loop".',
+        model={"kind": "tests.learning.models.user_modules:DataDependentNet"},
     ),
     line("execution.checkpoint_every", 3, killed_after_four, 3, num_rounds=5),
     line(

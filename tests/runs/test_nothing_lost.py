@@ -152,6 +152,7 @@ def test_a_disk_without_locks_is_said(
         ("num_selected = 3", "num_selected = 4", "selection.num_selected was 3, is 4"),
         ('kind = "softmax"', 'kind = "mlp"', "model.kind was 'softmax', is 'mlp'"),
         ("num_steps = 1", "num_steps = 2", "evaluation.num_steps was 1, is 2"),
+        ('"float32"', '"bfloat16"', "execution.precision was 'float32', is 'bfloat16'"),
         ("[evaluation]", '[cell]\npreset = "paper"\n\n[evaluation]', "cell.bandwidth_hz was None, is 1.0"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, PASSED, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
+from fedwave.learning.models import UserModel
 from fedwave.learning.operations import sample_operations
+from fedwave.learning.precision import require_precision
 from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES, LocalRule
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
@@ -43,6 +46,7 @@ from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanne
 from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
+from fedwave.simulation.devices.batching import choose_batching
 from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.world import IdealWorld
@@ -50,9 +54,9 @@ from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS
 
-# A chunk of devices computes on about this many input values at once: enough to keep a core busy, few enough
-# to stay in its cache. On 28x28 images it makes 64 samples, the flat part of the measured curve.
-VALUES_PER_CHUNK = 50_000
+# A chunk of devices computes on about this many input values at once: few calls, little memory. On 28x28
+# images it makes 128 samples, the flat part of the measured curve.
+VALUES_PER_CHUNK = 100_000
 DEFAULT_NUM_SELECTED = 20  # n_k of the paper
 
 
@@ -75,10 +79,12 @@ def build_simulation(
     )
     task = build_task(experiment, data)
     options = {"channels": experiment.model.channels, "hidden": experiment.model.hidden}
+    require_precision(experiment.execution.precision, train.torch_device)
     model = build_model(
         experiment.model.kind,
         data.input_shape,
         data.num_outputs,
+        batching=experiment.execution.batching,
         **{name: tuple(value) for name, value in options.items() if value is not None},
     )
     require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")
@@ -98,7 +104,11 @@ def build_simulation(
         query_batch_size=algorithm.query_batch_size,
         seed=experiment.seed,
         chunk_samples=chunk_samples,
+        precision=experiment.execution.precision,
     )
+    if experiment.execution.batching != "vmap":
+        chunk_samples = choose_batching(local, one_by_one=experiment.execution.chunk_samples or 1)
+        local = replace(local, chunk_samples=chunk_samples)
     own_lr = experiment.evaluation.inner_lr
     evaluation = EvaluationWork(
         model=model,
@@ -118,6 +128,15 @@ def build_simulation(
         warm_start=warm_start(experiment, model),
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
+
+
+def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:
+    """Return the experiment with what was measured at its start written down, so that a resume repeats it."""
+    if not isinstance(simulation.model, UserModel):
+        return experiment
+    batching = "vmap" if simulation.model.is_vectorised else "loop"
+    execution = experiment.execution.model_copy(update={"batching": batching})
+    return experiment.model_copy(update={"execution": execution})
 
 
 # What there is to learn, and on whose samples --------------------------------------------------------------

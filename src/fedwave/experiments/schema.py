@@ -230,7 +230,7 @@ class EvaluationSection(Section):
 
 
 class ExecutionSection(Section):
-    """How it is computed. Only chunk_samples and device move the bits of the results."""
+    """How it is computed. Only chunk_samples, device, batching and precision move the bits of the results."""
 
     place: ClassVar[str] = "execution"
     choice: ClassVar[str | None] = "engine"
@@ -248,6 +248,14 @@ class ExecutionSection(Section):
     wait_s: PositiveFloat | None = Field(None, description="ray: seconds to wait for a free core (60).")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
     chunk_samples: NonNegativeInt = Field(0, description="Samples computed together; 0 chooses.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="Of products in training; bfloat16 needs a CPU or GPU that has it, and sums in float32.",
+    )
+    batching: Literal["auto", "vmap", "loop"] = Field(
+        "auto",
+        description="Your own module with many devices at once (vmap) or one by one (loop); auto measures.",
+    )
     checkpoint_every: PositiveInt = Field(1, description="Rounds between checkpoints.")
     tensorboard: bool = Field(False, description="Also log to TensorBoard in the run folder.")
 

@@ -15,6 +15,7 @@ def objective(model: Model, task: Task) -> Loss:
     """Return f(theta; D) of Eq. (1): stacked parameters and a batch in, one loss for each device out."""
 
     def loss(parameters: Parameters, batch: Batch) -> Tensor:
-        return task.loss(model.outputs(parameters, batch.inputs), batch)
+        outputs = model.outputs(parameters, batch.inputs)
+        return task.loss(outputs.to(batch.weights.dtype), batch)  # of products in bfloat16: back to float32
 
     return loss

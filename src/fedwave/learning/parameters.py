@@ -29,16 +29,17 @@ def with_gradients(parameters: Parameters) -> Parameters:
 
 def step(parameters: Parameters, gradient: Parameters, learning_rate: float) -> Parameters:
     """Return the parameters after one step of plain gradient descent."""
-    return {name: value - learning_rate * gradient[name] for name, value in parameters.items()}
+    return {name: torch.sub(value, gradient[name], alpha=learning_rate) for name, value in parameters.items()}
 
 
 def norm(parameters: Parameters, *, is_stacked: bool) -> Tensor:
     """Return the Euclidean norm over all parameters: a scalar, or one entry per device of a stack."""
-    squares = [
-        value.square().flatten(1).sum(1) if is_stacked else value.square().sum()
+    parts = [
+        torch.linalg.vector_norm(value.flatten(1) if is_stacked else value.flatten(), dim=-1)
         for value in parameters.values()
     ]
-    return torch.stack(squares).sum(0).sqrt()
+    length: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
+    return length
 
 
 def num_parameters(parameters: Parameters) -> int:

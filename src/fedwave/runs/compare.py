@@ -16,7 +16,7 @@ from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
-from fedwave.runs.provenance import flatten, setting_differences
+from fedwave.runs.provenance import MAY_NOT, flatten, setting_differences
 from fedwave.units import FloatArray
 
 MAX_SHOWN = 3  # settings that tell two runs of one name apart
@@ -168,7 +168,7 @@ def _settings_of(run: FinishedRun) -> dict[str, Any]:
         key: value
         for key, value in settings.items()
         if key not in ("seed", "name", "evaluation.every", "cell.description", "cell.preset")
-        and not key.startswith("execution.")
+        and (key in MAY_NOT or not key.startswith("execution."))
     }
 
 

@@ -19,6 +19,7 @@ PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
 NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
 MAY_CHANGE = ("name", "num_rounds", "execution", "evaluation.every")
+MAY_NOT = ("execution.precision",)  # it moves more than the last bits
 
 
 def describe_start(
@@ -137,12 +138,12 @@ def _require_settings(folder: Path, recorded: Mapping[str, Any], experiment: Exp
         more = f" and {len(forbidden) - 3} more" if len(forbidden) > 3 else ""
         raise RunError(
             f"{folder}/config.toml is not what the run was started with: {shown}{more}. Only "
-            f"{', '.join(MAY_CHANGE)} may change; put the rest back, or start another run."
+            f"{', '.join(MAY_CHANGE)} may change ({MAY_NOT[0]} not); put the rest back, or start another run."
         )
 
 
 def _may_change(key: str) -> bool:
-    return any(key == name or key.startswith(f"{name}.") for name in MAY_CHANGE)
+    return key not in MAY_NOT and any(key == name or key.startswith(f"{name}.") for name in MAY_CHANGE)
 
 
 def _files(experiment: Experiment) -> Iterator[tuple[str, str]]:

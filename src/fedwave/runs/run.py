@@ -11,7 +11,12 @@ from typing import Any, Protocol
 
 from fedwave.data import Dataset, OwnSplit
 from fedwave.errors import require_type, shown
-from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
+from fedwave.experiments.build import (
+    build_simulation,
+    load_experiment_dataset,
+    load_split,
+    with_choices,
+)
 from fedwave.experiments.load import experiment_to_toml, load_experiment
 from fedwave.experiments.schema import GIVEN, PASSED, DataSection, Experiment
 from fedwave.runs.checks import require_fitting_state, require_whole_tables
@@ -84,6 +89,7 @@ def run_experiment(
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     own = _own_split(experiment, data, split)
     simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
+    experiment = with_choices(experiment, simulation)
     state = simulation.initial_state()
     start = describe_start(experiment, data, own, str(simulation.train.torch_device))
     folder = RunFolder.prepare(Path(out))

@@ -64,7 +64,7 @@ def test_a_meta_step_descends_the_meta_gradient_bit_by_bit(method: str) -> None:
     parameters = {"w": torch.tensor(START, dtype=torch.float32)}
     got = rule_named(method).step(quadratic, parameters, "support", "query")
     gradient = meta_gradient(quadratic, parameters, "support", "query", inner_lr=ALPHA, method=method)["w"]
-    assert torch.equal(got.parameters["w"], parameters["w"] - BETA * gradient)
+    assert torch.equal(got.parameters["w"], torch.sub(parameters["w"], gradient, alpha=BETA))
 
 
 @pytest.mark.parametrize("method", METHODS)

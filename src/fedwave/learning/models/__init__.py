@@ -40,8 +40,13 @@ MODELS: dict[str, Callable[..., Model]] = {
 }
 
 
-def build_model(kind: str, input_shape: tuple[int, ...], num_outputs: int, **options: Any) -> Model:
-    """Return the model of that kind: a name in ``MODELS`` or ``package.module:factory``."""
+def build_model(
+    kind: str, input_shape: tuple[int, ...], num_outputs: int, *, batching: str = "auto", **options: Any
+) -> Model:
+    """Return the model of that kind: a name in ``MODELS`` or ``package.module:factory``.
+
+    ``batching`` is for the latter, see ``UserModel``; the others have one way to run many devices.
+    """
     known = model_options(kind)
     for name, value in options.items():
         if name not in known:
@@ -50,7 +55,12 @@ def build_model(kind: str, input_shape: tuple[int, ...], num_outputs: int, **opt
             )
             raise ModelError(f"model.{name} is not an option of model.kind {kind}, got {value}. {instead}")
     if ":" in kind:
-        return UserModel(kind, input_shape, num_outputs)
+        return UserModel(kind, input_shape, num_outputs, batching=batching)
+    if batching != "auto":
+        raise ModelError(
+            f'execution.batching is for a module of your own, got "{batching}" with model.kind {kind}. '
+            'Leave it at "auto".'
+        )
     return MODELS[kind](input_shape, num_outputs, **options)
 
 

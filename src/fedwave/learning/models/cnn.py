@@ -22,8 +22,8 @@ NEGATIVE_SLOPE = 0.2  # LeakyReLU, as in the authors' earlier code
 class Cnn:
     """Blocks of 3x3 SAME convolution, LeakyReLU and 3x3 stride-2 SAME max-pool, then one linear layer.
 
-    Parameters are kept as (3, 3, in, out) and (features, outputs), ready for matrix products on channels-last
-    images; ``to_state_dict`` has torch's usual layout.
+    Parameters are kept as (out, 3, 3, in) and (features, outputs), as products on channels-last images take
+    them; ``to_state_dict`` has torch's usual layout.
     """
 
     input_shape: tuple[int, int, int]  # channels, height, width
@@ -43,7 +43,8 @@ class Cnn:
         parameters: Parameters = {}
         before = self.input_shape[0]
         for index, after in enumerate(self.channels, start=1):
-            parameters[f"conv{index}.weight"] = truncated_normal((3, 3, before, after), rng=rng)
+            drawn = truncated_normal((3, 3, before, after), rng=rng)
+            parameters[f"conv{index}.weight"] = drawn.permute(3, 0, 1, 2).contiguous()
             parameters[f"conv{index}.bias"] = constant_bias(after)
             before = after
         height, width = self.pooled_extent
@@ -67,7 +68,7 @@ class Cnn:
         state = dict(parameters)
         for index in range(1, len(self.channels) + 1):
             name = f"conv{index}.weight"
-            state[name] = parameters[name].permute(3, 2, 0, 1).contiguous()
+            state[name] = parameters[name].permute(0, 3, 1, 2).contiguous()
         height, width = self.pooled_extent
         linear = parameters["linear.weight"].reshape(height, width, -1, self.num_outputs)
         state["linear.weight"] = linear.permute(3, 2, 0, 1).reshape(self.num_outputs, -1).contiguous()
@@ -79,7 +80,7 @@ class Cnn:
         parameters = dict(state)
         for index in range(1, len(self.channels) + 1):
             name = f"conv{index}.weight"
-            parameters[name] = state[name].permute(2, 3, 1, 0).contiguous()
+            parameters[name] = state[name].permute(0, 2, 3, 1).contiguous()
         linear = state["linear.weight"].reshape(self.num_outputs, -1, *self.pooled_extent)
         parameters["linear.weight"] = linear.permute(2, 3, 1, 0).reshape(-1, self.num_outputs).contiguous()
         return parameters

@@ -22,7 +22,10 @@ from fedwave.learning.parameters import Parameters
 
 
 class UserModel:
-    """A user's module, mapped over the devices with ``torch.func.vmap``, or in a loop where vmap cannot.
+    """A user's module, mapped over the devices with ``torch.func.vmap`` or run for one after the other.
+
+    ``batching`` is ``vmap``, ``loop``, or ``auto``: vmap where it can map the module, until somebody who has
+    measured both calls ``use_loop``.
 
     ``source`` is ``package.module:factory``, or the factory itself. The module is used in evaluation mode, so
     dropout is inactive and a run repeats bit for bit. Its forward takes (samples, *input_shape) and returns
@@ -30,12 +33,26 @@ class UserModel:
     """
 
     def __init__(
-        self, source: str | Callable[..., nn.Module], input_shape: tuple[int, ...], num_outputs: int
+        self,
+        source: str | Callable[..., nn.Module],
+        input_shape: tuple[int, ...],
+        num_outputs: int,
+        *,
+        batching: str = "auto",
     ) -> None:
         self._set_up(source, input_shape, num_outputs)
         refuse_unsuitable(self._template, self._name)
-        self.is_vectorised = True
+        self.is_vectorised = batching != "loop"
         self._probe()
+        if batching == "vmap" and not self.is_vectorised:
+            raise ModelError(
+                f'execution.batching cannot be "vmap" with model.kind {self._name}: torch.func.vmap cannot '
+                'map it. Use "auto" or "loop".'
+            )
+
+    def use_loop(self, is_loop: bool = True) -> None:
+        """Run devices one after the other from now on, or mapped again."""
+        self.is_vectorised = not is_loop
 
     def _set_up(
         self, source: str | Callable[..., nn.Module], input_shape: tuple[int, ...], num_outputs: int
@@ -117,6 +134,8 @@ class UserModel:
         try:
             try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
         except ModelError:
+            if not self.is_vectorised:
+                raise
             self.is_vectorised = False  # whatever vmap cannot map may still run in a loop
             try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
         used = dict(self._per_thread.module.named_buffers())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedwave.learning import Batch, Model, Parameters, Task, evaluate, local_update
+from fedwave.learning.precision import products_in
 from fedwave.learning.rules import LocalRule
 from fedwave.rng import Stream, generator
 from fedwave.selection import contribution
@@ -40,6 +41,7 @@ class LocalWork:
     query_batch_size: int | None
     seed: int
     chunk_samples: int
+    precision: str = "float32"  # of products; evaluation always takes float32
 
     def chunks(self, positions: IntArray) -> list[IntArray]:
         """Return the devices in groups that are computed at once."""
@@ -47,14 +49,15 @@ class LocalWork:
 
     def compute(self, round_index: int, parameters: Parameters, positions: IntArray) -> ComputedChunk:
         """Return the local updates of one chunk of devices, Alg. 1 lines 3-10."""
-        update = local_update(
-            self.model,
-            self.task,
-            self.rule,
-            parameters,
-            None if self.rule.pools_samples else self.pool.support(positions),
-            self._batches(round_index, positions),
-        )
+        with products_in(self.precision, self.pool.torch_device):
+            update = local_update(
+                self.model,
+                self.task,
+                self.rule,
+                parameters,
+                None if self.rule.pools_samples else self.pool.support(positions),
+                self._batches(round_index, positions),
+            )
         return ComputedChunk(
             positions, update.parameters, as_float64(update.gradient_norms), as_float64(update.loss)
         )

@@ -1,0 +1,54 @@
+"""Whether a user's module is faster with many devices at once or one after the other: measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from fedwave.learning.models import UserModel
+from fedwave.simulation.devices.work import LocalWork
+from fedwave.units import IntArray
+
+NUM_TRIALS = 3
+# vmap is left only for a loop that is clearly faster: a choice that hangs on noise would not repeat.
+CLEARLY = 0.9
+
+
+def choose_batching(local: LocalWork, *, one_by_one: int) -> int:
+    """Let the model of ``local`` run the faster way; return the samples of a chunk for it.
+
+    Tried is the first chunk of devices with the rule, task and data of the run, on one core, as workers have.
+    In a loop every device is a chunk of its own (``one_by_one`` samples), so that none is padded.
+    """
+    model = local.model
+    if not isinstance(model, UserModel):
+        return local.chunk_samples
+    if not model.is_vectorised:
+        return one_by_one
+    chunk = local.chunks(np.arange(len(local.pool), dtype=np.int64))[0]
+    alone = replace(local, chunk_samples=one_by_one).chunks(chunk)
+    model.use_loop(_seconds(local, alone, is_loop=True) < CLEARLY * _seconds(local, [chunk], is_loop=False))
+    return local.chunk_samples if model.is_vectorised else one_by_one
+
+
+def _seconds(local: LocalWork, chunks: list[IntArray], *, is_loop: bool) -> float:
+    """Return the shortest of several times in which these chunks are computed."""
+    assert isinstance(local.model, UserModel)
+    parameters = local.model.initial_parameters(np.random.default_rng(0))
+    parameters = {name: value.to(local.pool.torch_device) for name, value in parameters.items()}
+    local.model.use_loop(is_loop)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = []
+    try:
+        for _ in range(NUM_TRIALS + 1):  # the first one warms up
+            start = time.perf_counter()
+            for chunk in chunks:
+                local.compute(0, parameters, chunk)
+            found.append(time.perf_counter() - start)
+    finally:
+        torch.set_num_threads(threads)
+    return min(found[1:])
