@@ -10,6 +10,7 @@ from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.presets import presets
+from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
 
 app = typer.Typer(
@@ -44,3 +45,4 @@ def _root(
 
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
+app.command(name="reproduce")(reproduce_command)

@@ -1,0 +1,290 @@
+"""The paper's figures as charts: the same axes, curves and panels, with intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedwave.plots.chart import Chart, ChartPanel, Series, series_over_seeds
+from fedwave.plots.style import COLOURS
+from fedwave.reproduce.look import DATASETS, look_of, shown_scheme
+from fedwave.reproduce.plan import Wanted
+from fedwave.reproduce.result import Result
+from fedwave.reproduce.tables import Row, paired
+from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
+
+Found = Sequence[tuple[Wanted, Result]]
+
+LOSS = "held-out loss after adaptation"
+LOSS_19 = f"held-out loss, round {ROUND_OF_THE_PAPER}"
+ENERGY, TIME = "energy per round [normalised]", "time per round [normalised]"
+SYMBOLS = {
+    "num_local_steps": "local steps τ",
+    "num_blocks": "resource blocks M",
+    "max_gain": "largest channel gain h_max",
+    "energy_weight": "weight of energy η₁",
+    "delay_weight": "weight of time η₂",
+}
+
+
+def charts_of(item: str, found: Found, rows: Sequence[Row]) -> list[Chart]:
+    """Return the charts of an item; none where nothing was run."""
+    if not rows:
+        return []
+    charts = [make(found, rows) for make in CHARTS.get(item, ())]
+    return [chart for chart in charts if chart.panels]
+
+
+def figure_2(found: Found, rows: Sequence[Row]) -> Chart:
+    """Loss by rounds: a row of panels for each dataset, a panel for each n_k."""
+    panels = []
+    for dataset in _distinct(rows, "dataset"):
+        for n in sorted(_distinct(rows, "value")):
+            here = [(run, r) for run, r in found if run.point.dataset == dataset and run.point.value == n]
+            if here:
+                title = f"{DATASETS.get(dataset, dataset)}, n_k = {n:g}"
+                panels.append(_curves(title, here, mark_x=ROUND_OF_THE_PAPER))
+    caption = (
+        "Loss of the held-out devices after one adaptation step, mean and 95 % interval over seeds. The dotted "
+        "line is round 19, where the paper reads its numbers."
+    )
+    return Chart("fig-2", "Figure 2: convergence for n_k devices that upload", caption, tuple(panels), 3)
+
+
+def figure_3(found: Found, rows: Sequence[Row]) -> Chart:
+    """Loss in round 19 by local steps: a panel for each dataset."""
+    del found
+    panels = tuple(
+        _varied(
+            [row for row in rows if row["dataset"] == dataset],
+            "num_local_steps",
+            "loss_19",
+            LOSS_19,
+            title=DATASETS.get(dataset, dataset),
+        )
+        for dataset in _distinct(rows, "dataset")
+    )
+    caption = "Loss in round 19 by local steps, mean and 95 % interval over seeds."
+    return Chart("fig-3", "Figure 3: effect of local steps", caption, panels, 2)
+
+
+def figure_4(found: Found, rows: Sequence[Row]) -> Chart:
+    """Loss by rounds, and the energy and time of a round, for all schemes."""
+    panels = (
+        _curves("convergence", found),
+        _bars("energy", rows, "energy_j", ENERGY),
+        _bars("wall-clock time", rows, "delay_s", TIME, has_log=True),
+    )
+    caption = (
+        "Solid: the paper's IVES and its way of counting, in which every device computes in every scheme. Dashed or "
+        "hatched: only the drawn devices compute, and IVES stops where its fixed point is worth less than nobody "
+        "uploading. “URAL (optimal)” solves each round's problem to a proven optimum."
+    )
+    return Chart("fig-4", "Figure 4: convergence, energy and time", caption, panels, 3)
+
+
+def figure_5(found: Found, rows: Sequence[Row]) -> Chart:
+    """The same against the number of blocks."""
+    del found
+    return _three("fig-5", "Figure 5: effect of resource blocks", rows, "num_blocks", has_log_x=True)
+
+
+def figure_6(found: Found, rows: Sequence[Row]) -> Chart:
+    """The same against the largest gain."""
+    del found
+    return _three("fig-6", "Figure 6: effect of channel gains", rows, "max_gain")
+
+
+def figure_7(found: Found, rows: Sequence[Row]) -> Chart:
+    """Energy, time and loss against each of the two weights."""
+    del found
+    panels = []
+    for parameter in ("energy_weight", "delay_weight"):
+        here = [row for row in rows if row["parameter"] == parameter]
+        for column, label in (("energy_j", ENERGY), ("delay_s", TIME), ("loss_19", LOSS_19)):
+            panels.append(_varied(here, parameter, column, label))
+    caption = "URAL under other weights; the other weight is 1. Mean and 95 % interval over seeds."
+    return Chart("fig-7", "Figure 7: effect of the weights η₁ and η₂", caption, tuple(panels), 3)
+
+
+def against_costs(found: Found, rows: Sequence[Row]) -> Chart:
+    """Loss against joules and seconds spent, not only rounds."""
+    del rows
+    panels = (
+        _against("by energy", found, "energy_j", "energy so far [normalised]"),
+        _against("by time", found, "delay_s", "time so far [normalised]"),
+    )
+    caption = "The same runs as Figure 4, against what they cost: means over seeds of loss, energy and time after each round."
+    return Chart("fig-4-costs", "Loss against energy and time", caption, panels, 2)
+
+
+def optimum_and_ives(item: str, parameter: str, title: str) -> Callable[[Found, Sequence[Row]], Chart]:
+    """Return what draws the objective, contribution and uploads of URAL by IVES and by the optimum."""
+
+    def make(found: Found, rows: Sequence[Row]) -> Chart:
+        del found
+        here = [row for row in rows if row["scheme"].startswith("URAL") and row["parameter"] == parameter]
+        panels = tuple(
+            _varied(here, parameter, column, label, has_log_x=parameter == "num_blocks")
+            for column, label in (
+                ("objective", "objective U − η₁E − η₂T per round"),
+                ("contribution", "contribution U per round"),
+                ("received", "uploads per round"),
+            )
+        )
+        caption = (
+            "What the certified optimum gains over IVES in problem (P), along the runs of the figure above."
+        )
+        return Chart(f"{item}-objective", title, caption, panels, 3)
+
+    return make
+
+
+def turning_point(found: Found, rows: Sequence[Row]) -> Chart:
+    """NUFM's lead over Per-FedAvg against the share of devices below the turning point."""
+    del found
+    others = {row["seed"]: row["loss_19"] for row in rows if row["scheme"] == "Per-FedAvg"}
+    shares, leads, labels = [], [], []
+    for value in sorted({row["value"] for row in rows if row["parameter"] == "similarity_penalty"}):
+        own = {r["seed"]: r for r in rows if r["scheme"] == "NUFM" and r["value"] == value}
+        both = paired({seed: row["loss_19"] for seed, row in own.items()}, others)
+        if both:
+            leads.append([100.0 * (1.0 - a / b) for a, b in both.values()])
+            shares.append([100.0 * own[seed]["share_below_turning_point"] for seed in both])
+            labels.append(value)
+    count = min((len(lead) for lead in leads), default=0)
+    if not count:
+        return Chart("turning-point", "", "")
+    panels = tuple(
+        ChartPanel(
+            title,
+            "similarity penalty λ₁",
+            label,
+            (
+                series_over_seeds(
+                    "NUFM", labels, np.array([v[:count] for v in values]).T.tolist(), colour=COLOURS[0]
+                ),
+            ),
+            has_log_x=True,
+        )
+        for title, label, values in (
+            ("the statistic", "devices below the turning point [%]", shares),
+            ("what it foretells", "NUFM's lead in loss, round 19 [%]", leads),
+        )
+    )
+    caption = (
+        "u falls with the gradient's norm until λ₁ + λ₂/√D. Where that point lies above the norms, NUFM picks the "
+        "smallest gradients: the share of devices below it says, before any test, whether NUFM can help."
+    )
+    return Chart("turning-point", "Where NUFM does not help", caption, panels, 2)
+
+
+def gradients(found: Found, rows: Sequence[Row]) -> Chart:
+    """Exact, first-order and Hessian-free meta-gradients: loss by rounds and time of a round."""
+    names = ("NUFM", "NUFM, first-order", "NUFM, hessian-free")
+    own = [(run, r) for run, r in found if run.point.scheme in names and run.point.value in (None, 1.0)]
+    timed = [
+        r for r in rows if r["scheme"] in names and not r["value"] > 1.0 and math.isfinite(r["wall_time_s"])
+    ]
+    panels = [_curves("convergence", own)] if own else []
+    if timed:
+        panels.append(_bars("computing", timed, "wall_time_s", "seconds of a round on one core"))
+    caption = "The exact meta-gradient beside its two approximations, Eq. (51) and (52)."
+    return Chart("gradients", "Three meta-gradients", caption, tuple(panels), 2)
+
+
+CHARTS: Mapping[str, Sequence[Callable[[Found, Sequence[Row]], Chart]]] = {
+    "fig-2": (figure_2,),
+    "fig-3": (figure_3,),
+    "fig-4": (figure_4, against_costs),
+    "fig-5": (
+        figure_5,
+        optimum_and_ives("fig-5", "num_blocks", "URAL by the optimum and by IVES, by blocks"),
+    ),
+    "fig-6": (figure_6, optimum_and_ives("fig-6", "max_gain", "URAL by the optimum and by IVES, by gain")),
+    "fig-7": (figure_7, optimum_and_ives("fig-7", "energy_weight", "URAL by the optimum and by IVES, by η₁")),
+    "beyond": (gradients, turning_point),
+}
+
+
+def _three(name: str, title: str, rows: Sequence[Row], parameter: str, *, has_log_x: bool = False) -> Chart:
+    panels = (
+        _varied(rows, parameter, "loss_19", LOSS_19, has_log_x=has_log_x),
+        _varied(rows, parameter, "energy_j", ENERGY, has_log_x=has_log_x),
+        replace(_varied(rows, parameter, "delay_s", TIME, has_log_x=has_log_x), has_log_y=True),
+    )
+    caption = (
+        "Mean and 95 % interval over seeds. Solid: the paper's IVES and its way of counting; dashed: only the drawn "
+        "devices compute, and IVES stops where its fixed point is worth less than nobody uploading."
+    )
+    return Chart(name, title, caption, panels, 3)
+
+
+def _curves(title: str, found: Found, *, mark_x: float | None = None) -> ChartPanel:
+    series = []
+    for index, (name, results) in enumerate(_by_scheme(found).items()):
+        length = min(result.num_rounds for result in results)
+        losses = [result.column("heldout_loss")[:length].tolist() for result in results]
+        series.append(series_over_seeds(name, range(1, length + 1), losses, **look_of(name, index)))
+    return ChartPanel(title, "round", LOSS, tuple(series), mark_x=mark_x)
+
+
+def _against(title: str, found: Found, column: str, label: str) -> ChartPanel:
+    series = []
+    for index, (name, results) in enumerate(_by_scheme(found).items()):
+        length = min(result.num_rounds for result in results)
+        spent = np.mean([np.cumsum(result.column(column)[:length]) for result in results], axis=0)
+        losses = [result.column("heldout_loss")[:length].tolist() for result in results]
+        series.append(series_over_seeds(name, spent.tolist(), losses, **look_of(name, index)))
+    return ChartPanel(title, label, LOSS, tuple(series), has_log_x=_is_wide(series))
+
+
+def _is_wide(series: Sequence[Series]) -> bool:
+    ends = [one.x[-1] for one in series if one.x[-1] > 0]
+    return bool(ends) and max(ends) > 8 * min(ends)
+
+
+def _varied(
+    rows: Sequence[Row],
+    parameter: str,
+    column: str,
+    label: str,
+    *,
+    title: str = "",
+    has_log_x: bool = False,
+) -> ChartPanel:
+    """Return a panel of one figure of all schemes against what is varied."""
+    series = []
+    names = dict.fromkeys(shown_scheme(row["scheme"], row["counting"]) for row in rows)
+    for index, name in enumerate(names):
+        own = [row for row in rows if shown_scheme(row["scheme"], row["counting"]) == name]
+        values = sorted({row["value"] for row in own})
+        by_value = [{row["seed"]: row[column] for row in own if row["value"] == v} for v in values]
+        by_seed = list(paired(*by_value).values())
+        if by_seed:
+            series.append(series_over_seeds(name, values, by_seed, **look_of(name, index)))
+    return ChartPanel(title, SYMBOLS[parameter], label, tuple(series), has_log_x=has_log_x)
+
+
+def _bars(title: str, rows: Sequence[Row], column: str, label: str, *, has_log: bool = False) -> ChartPanel:
+    series = []
+    names = dict.fromkeys(shown_scheme(row["scheme"], row["counting"]) for row in rows)
+    for index, name in enumerate(names):
+        own = [[row[column]] for row in rows if shown_scheme(row["scheme"], row["counting"]) == name]
+        series.append(series_over_seeds(name, (0.0,), own, **look_of(name, index)))
+    return ChartPanel(title, label, "", tuple(series), kind="bars", has_log_y=has_log)
+
+
+def _by_scheme(found: Found) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = {}
+    for run, result in found:
+        groups.setdefault(shown_scheme(run.point.scheme, run.point.counting), []).append(result)
+    return groups
+
+
+def _distinct(rows: Sequence[Row], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in rows))
