@@ -52,6 +52,14 @@
     for (let v = Math.ceil(at.low / step) * step; v <= at.high + 1e-12 * step; v += step) found.push(Math.abs(v) < step * 1e-9 ? 0 : v);
     return found;
   };
+  let count = 0;
+  // Wide intervals must not flatten the curves: they get half of the means' range above and below, and are cut there.
+  const room = (shown, ys, panel) => {
+    const means = positive(shown.flatMap((s) => s.mean), panel.has_log_y);
+    const low = Math.min(...means), high = Math.max(...means), more = 0.5 * (high - low);
+    if (panel.has_log_y || !(more > 0)) return ys;
+    return [Math.max(Math.min(...ys), low - more), Math.min(Math.max(...ys), high + more)];
+  };
   const positive = (values, isLog) => values.filter((v) => v !== null && (!isLog || v > 0));
   const showTip = (event, html) => {
     tip.innerHTML = html; tip.hidden = false;
@@ -72,7 +80,10 @@
     const shown = panel.series.filter((s) => !off.has(s.name));
     const xs = positive(panel.series.flatMap((s) => s.x), panel.has_log_x);
     const ys = positive(shown.flatMap((s) => [...s.mean, ...(panel.has_log_y ? [] : [...s.low, ...s.high])]), panel.has_log_y);
-    const x = scale(xs, panel.has_log_x, LEFT, W - RIGHT, 0.02), y = scale(ys, panel.has_log_y, H - BOTTOM, TOP, 0.05);
+    const x = scale(xs, panel.has_log_x, LEFT, W - RIGHT, 0.02);
+    const y = scale(room(shown, ys, panel), panel.has_log_y, H - BOTTOM, TOP, 0.04);
+    const clip = `c${++count}`;
+    make("rect", { x: LEFT, y: TOP, width: W - LEFT - RIGHT, height: H - TOP - BOTTOM }, make("clipPath", { id: clip }, svg));
     for (const v of ticks(y, 5)) {
       make("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(v), y2: y(v) }, svg);
       make("text", { class: "tick", x: LEFT - 6, y: y(v) + 3.5, "text-anchor": "end" }, svg, short(v));
@@ -90,8 +101,8 @@
     for (const s of shown) {
       const at = s.x.map((_, i) => i).filter((i) => s.mean[i] !== null && (!panel.has_log_x || s.x[i] > 0) && (!panel.has_log_y || s.mean[i] > 0));
       if (s.seeds > 1) {
-        const up = at.map((i) => `${x(s.x[i])},${Math.max(y(s.high[i]), TOP - 4)}`), down = at.map((i) => `${x(s.x[i])},${Math.min(y(floor(s.low[i], s, i)), H - BOTTOM)}`).reverse();
-        make("polygon", { points: [...up, ...down].join(" "), fill: paint(s.colour), opacity: 0.13 }, svg);
+        const up = at.map((i) => `${x(s.x[i])},${y(s.high[i])}`), down = at.map((i) => `${x(s.x[i])},${y(floor(s.low[i], s, i))}`).reverse();
+        make("polygon", { points: [...up, ...down].join(" "), fill: paint(s.colour), opacity: 0.13, "clip-path": `url(#${clip})` }, svg);
       }
       const dash = s.is_dashed ? "5 4" : "none";
       make("polyline", { points: at.map((i) => `${x(s.x[i])},${y(s.mean[i])}`).join(" "), fill: "none", stroke: paint(s.colour), "stroke-width": 1.8, "stroke-dasharray": dash }, svg);

@@ -83,7 +83,8 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[Any]], *, css: str
     """Return a table; a cell is text, or ``Html``. It scrolls by itself where the screen is narrow."""
     head = "".join(f"<th>{_cell(cell)}</th>" for cell in header)
     body = "\n".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table class="{css}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f'<table class="{css}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="wide">{table}</div>'
 
 
 class Html(str):
@@ -100,7 +101,8 @@ def _section(one: Section) -> str:
         f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
         for chart in one.charts
     )
-    return f'<section id="{one.anchor}"><h2>{escape(one.title)}</h2>\n{one.body}\n{charts}\n{one.after}</section>'
+    content = "\n".join((f"<h2>{escape(one.title)}</h2>", one.body, charts, one.after))
+    return f'<section id="{one.anchor}">{content}</section>'
 
 
 def _asset(name: str) -> str:

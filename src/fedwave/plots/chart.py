@@ -1,9 +1,9 @@
-"""A chart as data: panels of series with intervals. A picture and an interactive page are drawn from the same."""
+"""A chart as data: panels of series with intervals. Pictures and interactive pages are drawn from it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from fedwave.plots.style import COLOURS
 from fedwave.runs.compare import interval
+from fedwave.units import FloatArray
 
 Kind = Literal["line", "bars"]
+MAX_ROOM = 0.5  # for intervals above and below the means, as a share of the range of the means
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,18 @@ class ChartPanel:
     has_log_y: bool = False
     mark_x: float | None = None  # a vertical line, e.g. the round that the paper reads
 
+    @property
+    def y_range(self) -> tuple[float, float] | None:
+        """The part of the y-axis to show: the means and as much of wide intervals as leaves them readable."""
+        means = [v for one in self.series for v in one.mean if math.isfinite(v)]
+        edges = [v for one in self.series for v in (*one.low, *one.high) if math.isfinite(v)]
+        if self.has_log_y or not means or min(means) == max(means):
+            return None
+        room = MAX_ROOM * (max(means) - min(means))
+        low, high = max(min(edges), min(means) - room), min(max(edges), max(means) + room)
+        margin = 0.04 * (high - low)
+        return low - margin, high + margin
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -63,17 +77,49 @@ def series_over_seeds(
     name: str, x: Sequence[float], by_seed: Sequence[Sequence[float]], **look: Any
 ) -> Series:
     """Return the curve of the means; ``by_seed`` has a row of values for each seed."""
-    columns = np.array(by_seed, dtype=np.float64).reshape(len(by_seed), len(x)).T
-    shown = [interval(column.tolist()) for column in columns]
-    halves = [0.0 if math.isnan(one.half_width) else one.half_width for one in shown]
-    means = [one.mean for one in shown]
+    values = np.array(by_seed, dtype=np.float64).reshape(len(by_seed), len(x))
+    shown = [interval(column.tolist()) for column in values.T]
+    return _series(name, x, values, np.array([one.half_width for one in shown]), look)
+
+
+def paired_series(
+    x: Sequence[float], by_scheme: Mapping[str, Mapping[int, Sequence[float]]], looks: Mapping[str, Any]
+) -> tuple[Series, ...]:
+    """Return the curves of schemes that ran on the same seeds, with intervals of what differs between them.
+
+    Seeds differ far more than schemes do, as each has a partition of its own; that part is the same for all
+    schemes and would hide them. It is taken out of the intervals (Cousineau 2005, with Morey's correction):
+    each seed's mean over the schemes is set to the mean of all. The means themselves do not change.
+    """
+    shared = sorted(set.intersection(*(set(own) for own in by_scheme.values()))) if by_scheme else []
+    if not shared:
+        return ()
+    values = np.array([[own[seed] for seed in shared] for own in by_scheme.values()], dtype=np.float64)
+    values = values.reshape(len(by_scheme), len(shared), len(x))  # scheme, seed, x
+    levelled = values
+    factor = 1.0
+    if len(by_scheme) > 1:
+        levelled = values - values.mean(axis=0) + values.mean(axis=(0, 1))
+        factor = math.sqrt(len(by_scheme) / (len(by_scheme) - 1))
+    found = []
+    for name, own, level in zip(by_scheme, values, levelled, strict=True):
+        halves = [factor * interval(column.tolist()).half_width for column in level.T]
+        found.append(_series(name, x, own, np.array(halves), looks.get(name, {})))
+    return tuple(found)
+
+
+def _series(
+    name: str, x: Sequence[float], values: FloatArray, half_width: FloatArray, look: Mapping[str, Any]
+) -> Series:
+    mean = values.mean(axis=0)
+    half = np.nan_to_num(half_width, nan=0.0)
     return Series(
         name,
         tuple(float(value) for value in x),
-        tuple(means),
-        tuple(mean - half for mean, half in zip(means, halves, strict=True)),
-        tuple(mean + half for mean, half in zip(means, halves, strict=True)),
-        len(by_seed),
+        tuple(mean.tolist()),
+        tuple((mean - half).tolist()),
+        tuple((mean + half).tolist()),
+        len(values),
         **look,
     )
 

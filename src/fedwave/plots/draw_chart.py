@@ -17,23 +17,29 @@ def draw_chart(chart: Chart, path: Path) -> Path:
     """Write a chart as a picture with one legend below the panels."""
     columns = min(chart.num_columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    figure, axes = new_figure(columns, width=3.5, height=2.7, num_rows=rows)
+    names = chart.names if any(panel.kind == "line" for panel in chart.panels) else []
+    names = names if len(names) > 1 else []
+    in_a_row = max(1, int(columns * 50 / (max(map(len, names), default=0) + 8)))
+    legend_height = 0.22 * -(-len(names) // in_a_row)
+    figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
     handles: dict[str, Any] = {}
     for axis, panel in zip(axes, chart.panels, strict=False):
         (_bars if panel.kind == "bars" else _lines)(axis, panel, handles)
         axis.set_title(plain(panel.title), fontsize=9)
-        axis.set_xlabel(panel.x_label)
-        axis.set_ylabel(panel.y_label)
+        axis.set_xlabel(panel.x_label, fontsize=8.5)
+        axis.set_ylabel(panel.y_label, fontsize=8.5)
+        axis.tick_params(labelsize=8)
     for axis in axes[len(chart.panels) :]:
         axis.set_visible(False)
-    if len(handles) > 1:
-        width = max(len(name) for name in handles)
+    if names:
+        shown = [handles[name] for name in names if name in handles]
         figure.legend(
-            list(handles.values()),
-            list(handles),
+            shown,
+            names,
             loc="outside lower center",
-            ncols=max(1, min(len(handles), int(columns * 50 / (width + 8)))),
+            ncols=min(len(names), in_a_row),
             fontsize=8,
+            frameon=False,
         )
     return save_figure(figure, path)
 
@@ -52,7 +58,9 @@ def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
         )
         if series.low != series.high:
             axis.fill_between(series.x, *_band(series, panel), color=series.colour, alpha=0.13, linewidth=0)
-        handles.setdefault(series.name, line)
+        handles[series.name] = line
+    if panel.y_range is not None:
+        axis.set_ylim(*panel.y_range)
     if panel.has_log_x:
         axis.set_xscale("log")
         ticks = sorted({x for series in panel.series for x in series.x})
@@ -94,3 +102,5 @@ def _bars(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
     axis.grid(axis="y", visible=False)
     if panel.has_log_y:
         axis.set_xscale("log")
+    else:
+        axis.set_xlim(left=0)

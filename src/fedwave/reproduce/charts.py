@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.plots.chart import Chart, ChartPanel, Series, series_over_seeds
+from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, series_over_seeds
 from fedwave.plots.style import COLOURS
-from fedwave.reproduce.look import DATASETS, look_of, shown_scheme
+from fedwave.reproduce.look import DATASETS, LOOKS, look_of, shown_scheme
 from fedwave.reproduce.plan import Wanted
 from fedwave.reproduce.result import Result
 from fedwave.reproduce.tables import Row, paired
@@ -19,9 +19,15 @@ from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 
 Found = Sequence[tuple[Wanted, Result]]
 
-LOSS = "held-out loss after adaptation"
+LOSS = "held-out loss"
 LOSS_19 = f"held-out loss, round {ROUND_OF_THE_PAPER}"
 ENERGY, TIME = "energy per round [normalised]", "time per round [normalised]"
+WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
+INTERVALS = (
+    "Means over seeds; bands are 95 % intervals of what differs between the schemes on the same seeds "
+    "(the part that all "
+    "schemes of a seed share is taken out)."
+)
 SYMBOLS = {
     "num_local_steps": "local steps τ",
     "num_blocks": "resource blocks M",
@@ -49,8 +55,9 @@ def figure_2(found: Found, rows: Sequence[Row]) -> Chart:
                 title = f"{DATASETS.get(dataset, dataset)}, n_k = {n:g}"
                 panels.append(_curves(title, here, mark_x=ROUND_OF_THE_PAPER))
     caption = (
-        "Loss of the held-out devices after one adaptation step, mean and 95 % interval over seeds. The dotted "
-        "line is round 19, where the paper reads its numbers."
+        "Loss of the held-out devices after one adaptation step. The dotted line is round 19, where the "
+        "paper reads "
+        f"its numbers. {INTERVALS}"
     )
     return Chart("fig-2", "Figure 2: convergence for n_k devices that upload", caption, tuple(panels), 3)
 
@@ -68,7 +75,7 @@ def figure_3(found: Found, rows: Sequence[Row]) -> Chart:
         )
         for dataset in _distinct(rows, "dataset")
     )
-    caption = "Loss in round 19 by local steps, mean and 95 % interval over seeds."
+    caption = f"Loss in round 19 by local steps. {INTERVALS}"
     return Chart("fig-3", "Figure 3: effect of local steps", caption, panels, 2)
 
 
@@ -80,9 +87,11 @@ def figure_4(found: Found, rows: Sequence[Row]) -> Chart:
         _bars("wall-clock time", rows, "delay_s", TIME, has_log=True),
     )
     caption = (
-        "Solid: the paper's IVES and its way of counting, in which every device computes in every scheme. Dashed or "
-        "hatched: only the drawn devices compute, and IVES stops where its fixed point is worth less than nobody "
-        "uploading. “URAL (optimal)” solves each round's problem to a proven optimum."
+        "Solid: the paper's IVES and its way of counting, in which every device computes in every "
+        "scheme. Dashed or "
+        "hatched: only the drawn devices compute, and IVES stops where its fixed point is worth less "
+        "than nobody "
+        f"uploading. “URAL (optimal)” solves each round's problem to a proven optimum. {INTERVALS}"
     )
     return Chart("fig-4", "Figure 4: convergence, energy and time", caption, panels, 3)
 
@@ -107,7 +116,7 @@ def figure_7(found: Found, rows: Sequence[Row]) -> Chart:
         here = [row for row in rows if row["parameter"] == parameter]
         for column, label in (("energy_j", ENERGY), ("delay_s", TIME), ("loss_19", LOSS_19)):
             panels.append(_varied(here, parameter, column, label))
-    caption = "URAL under other weights; the other weight is 1. Mean and 95 % interval over seeds."
+    caption = f"URAL under other weights; the other weight is 1. {INTERVALS}"
     return Chart("fig-7", "Figure 7: effect of the weights η₁ and η₂", caption, tuple(panels), 3)
 
 
@@ -118,7 +127,7 @@ def against_costs(found: Found, rows: Sequence[Row]) -> Chart:
         _against("by energy", found, "energy_j", "energy so far [normalised]"),
         _against("by time", found, "delay_s", "time so far [normalised]"),
     )
-    caption = "The same runs as Figure 4, against what they cost: means over seeds of loss, energy and time after each round."
+    caption = "The runs of Figure 4 against what they cost: means over seeds after each round."
     return Chart("fig-4-costs", "Loss against energy and time", caption, panels, 2)
 
 
@@ -177,7 +186,8 @@ def turning_point(found: Found, rows: Sequence[Row]) -> Chart:
         )
     )
     caption = (
-        "u falls with the gradient's norm until λ₁ + λ₂/√D. Where that point lies above the norms, NUFM picks the "
+        "u falls with the gradient's norm until λ₁ + λ₂/√D. Where that point lies above the norms, NUFM "
+        "picks the "
         "smallest gradients: the share of devices below it says, before any test, whether NUFM can help."
     )
     return Chart("turning-point", "Where NUFM does not help", caption, panels, 2)
@@ -218,34 +228,36 @@ def _three(name: str, title: str, rows: Sequence[Row], parameter: str, *, has_lo
         replace(_varied(rows, parameter, "delay_s", TIME, has_log_x=has_log_x), has_log_y=True),
     )
     caption = (
-        "Mean and 95 % interval over seeds. Solid: the paper's IVES and its way of counting; dashed: only the drawn "
-        "devices compute, and IVES stops where its fixed point is worth less than nobody uploading."
+        "Solid: the paper's IVES and its way of counting; dashed: only the drawn "
+        "devices compute, and IVES stops where its fixed point is worth less than nobody uploading. "
+        f"{INTERVALS}"
     )
     return Chart(name, title, caption, panels, 3)
 
 
 def _curves(title: str, found: Found, *, mark_x: float | None = None) -> ChartPanel:
-    series = []
-    for index, (name, results) in enumerate(_by_scheme(found).items()):
-        length = min(result.num_rounds for result in results)
-        losses = [result.column("heldout_loss")[:length].tolist() for result in results]
-        series.append(series_over_seeds(name, range(1, length + 1), losses, **look_of(name, index)))
-    return ChartPanel(title, "round", LOSS, tuple(series), mark_x=mark_x)
+    length = min((result.num_rounds for _, result in found), default=0)
+    losses = _by_scheme(found, lambda result: result.column("heldout_loss")[:length].tolist())
+    series = paired_series(range(1, length + 1), losses, LOOKS)
+    return ChartPanel(title, "round", LOSS, series, mark_x=mark_x)
 
 
 def _against(title: str, found: Found, column: str, label: str) -> ChartPanel:
+    """Return the mean loss against the mean of what was spent so far; intervals would be of two kinds."""
+    length = min((result.num_rounds for _, result in found), default=0)
+    spent = _by_scheme(found, lambda result: np.cumsum(result.column(column)[:length]).tolist())
+    losses = _by_scheme(found, lambda result: result.column("heldout_loss")[:length].tolist())
     series = []
-    for index, (name, results) in enumerate(_by_scheme(found).items()):
-        length = min(result.num_rounds for result in results)
-        spent = np.mean([np.cumsum(result.column(column)[:length]) for result in results], axis=0)
-        losses = [result.column("heldout_loss")[:length].tolist() for result in results]
-        series.append(series_over_seeds(name, spent.tolist(), losses, **look_of(name, index)))
+    for name, own in losses.items():
+        x = np.mean(list(spent[name].values()), axis=0).tolist()
+        mean = tuple(np.mean(list(own.values()), axis=0).tolist())
+        series.append(Series(name, tuple(x), mean, mean, mean, len(own), **look_of(name)))
     return ChartPanel(title, label, LOSS, tuple(series), has_log_x=_is_wide(series))
 
 
 def _is_wide(series: Sequence[Series]) -> bool:
     ends = [one.x[-1] for one in series if one.x[-1] > 0]
-    return bool(ends) and max(ends) > 8 * min(ends)
+    return bool(ends) and max(ends) > WIDE * min(ends)
 
 
 def _varied(
@@ -257,32 +269,32 @@ def _varied(
     title: str = "",
     has_log_x: bool = False,
 ) -> ChartPanel:
-    """Return a panel of one figure of all schemes against what is varied."""
-    series = []
-    names = dict.fromkeys(shown_scheme(row["scheme"], row["counting"]) for row in rows)
-    for index, name in enumerate(names):
+    """Return a panel of one figure of all schemes against what is varied; only complete curves are drawn."""
+    values = sorted({row["value"] for row in rows})
+    by_scheme = {}
+    for name in dict.fromkeys(shown_scheme(row["scheme"], row["counting"]) for row in rows):
         own = [row for row in rows if shown_scheme(row["scheme"], row["counting"]) == name]
-        values = sorted({row["value"] for row in own})
-        by_value = [{row["seed"]: row[column] for row in own if row["value"] == v} for v in values]
-        by_seed = list(paired(*by_value).values())
-        if by_seed:
-            series.append(series_over_seeds(name, values, by_seed, **look_of(name, index)))
-    return ChartPanel(title, SYMBOLS[parameter], label, tuple(series), has_log_x=has_log_x)
+        by_value = [{row["seed"]: row[column] for row in own if row["value"] == value} for value in values]
+        if complete := paired(*by_value):
+            by_scheme[name] = complete
+    series = paired_series(values, by_scheme, LOOKS)
+    return ChartPanel(title, SYMBOLS[parameter], label, series, has_log_x=has_log_x)
 
 
 def _bars(title: str, rows: Sequence[Row], column: str, label: str, *, has_log: bool = False) -> ChartPanel:
-    series = []
-    names = dict.fromkeys(shown_scheme(row["scheme"], row["counting"]) for row in rows)
-    for index, name in enumerate(names):
-        own = [[row[column]] for row in rows if shown_scheme(row["scheme"], row["counting"]) == name]
-        series.append(series_over_seeds(name, (0.0,), own, **look_of(name, index)))
-    return ChartPanel(title, label, "", tuple(series), kind="bars", has_log_y=has_log)
+    by_scheme: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        by_scheme.setdefault(shown_scheme(row["scheme"], row["counting"]), {})[row["seed"]] = [row[column]]
+    series = paired_series((0.0,), by_scheme, LOOKS)
+    return ChartPanel(title, label, "", series, kind="bars", has_log_y=has_log)
 
 
-def _by_scheme(found: Found) -> dict[str, list[Result]]:
-    groups: dict[str, list[Result]] = {}
+def _by_scheme(found: Found, values: Callable[[Result], list[float]]) -> dict[str, dict[int, list[float]]]:
+    """Return something of each run, by scheme and seed."""
+    groups: dict[str, dict[int, list[float]]] = {}
     for run, result in found:
-        groups.setdefault(shown_scheme(run.point.scheme, run.point.counting), []).append(result)
+        name = shown_scheme(run.point.scheme, run.point.counting)
+        groups.setdefault(name, {})[run.seed] = values(result)
     return groups
 
 

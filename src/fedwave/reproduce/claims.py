@@ -144,15 +144,15 @@ def better_channels_are_cheaper(tables: Tables) -> Iterator[Part]:
 
 def weights_trade_energy_for_time(tables: Tables) -> Iterator[Part]:
     """C8: eta_1 lowers energy and raises time, eta_2 the other way; the loss hardly moves."""
+    falls_and_rises: tuple[Side, Side] = ("below", "above")
     for parameter, symbol, sides in (
-        ("energy_weight", "η₁", ("below", "above")),
-        ("delay_weight", "η₂", ("above", "below")),
+        ("energy_weight", "η₁", falls_and_rises),
+        ("delay_weight", "η₂", falls_and_rises[::-1]),
     ):
         weights = tables.values("fig-7", parameter)
         for (column, what), side in zip((("energy_j", "energy"), ("delay_s", "time")), sides, strict=True):
             slopes = _log_slopes(tables, "fig-7", column, weights, parameter=parameter)
             paper = "18.63 → 21.53" if (parameter, column) == ("energy_weight", "delay_s") else ""
-            assert side == "above" or side == "below"
             yield Part(f"{symbol}: slope of log {what}", slopes, side, 0.0, "", paper)
         losses = [
             tables.by_seed("fig-7", "loss_19", scheme=IVES, parameter=parameter, value=w) for w in weights
@@ -228,7 +228,7 @@ def _relative_lead(tables: Tables, item: str, other: str, dataset: str, value: f
 def _log_slopes(
     tables: Tables, item: str, column: str, values: list[float], **labels: object
 ) -> dict[int, float]:
-    """Return each seed's slope of the logarithm of a column over the logarithm of what is varied, for URAL."""
+    """Return each seed's slope of a column over what is varied, on logarithmic axes, for URAL."""
     columns = [tables.by_seed(item, column, scheme=IVES, value=value, **labels) for value in values]
     return {
         seed: _slope(np.log(values).tolist(), np.log(row).tolist())

@@ -1,4 +1,4 @@
-"""Which runs each table and figure is made of. An item lists points; equal points of two items are one run."""
+"""Which runs each table and figure is made of. Equal points of two items are one run."""
 
 from __future__ import annotations
 

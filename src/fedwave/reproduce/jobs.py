@@ -87,7 +87,8 @@ def _require_alive(processes: Sequence[Any]) -> None:
     for process in processes:
         if process.exitcode not in (None, 0):
             raise RunError(
-                f"a process of the reproduction was ended (exit code {process.exitcode}), perhaps for lack of "
+                f"a process of the reproduction was ended (exit code {process.exitcode}), perhaps for "
+                "lack of "
                 "memory. Start the same command again with fewer --jobs: finished runs are kept."
             )
 

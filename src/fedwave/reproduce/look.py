@@ -41,6 +41,6 @@ def shown_scheme(scheme: str, counting: str) -> str:
     return f"{scheme}, drawn ones compute" if counting == "ours" and scheme.startswith("RU-") else scheme
 
 
-def look_of(name: str, index: int = 0) -> dict[str, Any]:
+def look_of(name: str) -> dict[str, Any]:
     """Return the colour and dash of a scheme."""
-    return LOOKS.get(name, {"colour": COLOURS[index % len(COLOURS)]})
+    return LOOKS.get(name, {})

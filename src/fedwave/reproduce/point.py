@@ -19,7 +19,7 @@ NOT_LEARNING = ("policy", "num_selected", "everyone_computes", "options")
 
 @dataclass(frozen=True)
 class Point:
-    """A preset with overrides, for any seed; ``scheme``, ``counting``, ``parameter`` and ``value`` label it."""
+    """A preset with overrides, for any seed, and its labels."""
 
     preset: str
     overrides: tuple[str, ...]

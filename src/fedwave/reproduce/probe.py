@@ -1,4 +1,4 @@
-"""One global model judged by many readings of "test accuracy": steps, step size, pooling, classes, devices."""
+"""One global model judged by many readings of "test accuracy": steps, rate, pooling, classes, devices."""
 
 from __future__ import annotations
 

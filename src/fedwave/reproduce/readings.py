@@ -43,7 +43,7 @@ class Reading:
 
     @property
     def order(self) -> str:
-        """Whether the paper's order is seen: both leads surely above zero, or one surely below, or neither."""
+        """Whether the paper's order is seen: both leads surely above zero, one surely below, or neither."""
         if any(math.isnan(lead.half_width) for lead in (self.lead, self.other_lead)):
             return "unknown"
         if all(lead.mean - lead.half_width > 0 for lead in (self.lead, self.other_lead)):

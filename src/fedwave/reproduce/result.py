@@ -1,4 +1,4 @@
-"""What is kept of a finished run: a few columns by round, and where they come from. One small JSON file each."""
+"""What is kept of a finished run: a few columns by round and where they come from, in one JSON file."""
 
 from __future__ import annotations
 

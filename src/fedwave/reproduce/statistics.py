@@ -1,13 +1,13 @@
 """Means over seeds, and tests that decide what they show.
 
-**The test.** A claim's part is a number for each seed, made of runs on the same partition and the same first
-model (paired), and a side: above a threshold, below it, or within plus or minus a margin. Student's t-test of
-the mean, one-sided for the claim and one-sided against it; the part's p-value is twice the smaller of the two.
-For "within", the test for the claim is two one-sided tests against both ends of the margin, and that against
-it is one-sided beyond the nearer end.
+**The test.** A claim's part is a number for each seed, made of runs on the same partition and the same
+first model (paired), and a side: above a threshold, below it, or within plus or minus a margin. Student's
+t-test of the mean is one-sided for the claim and one-sided against it; the part's p-value is twice the
+smaller of the two. For "within", the test for the claim is two one-sided tests against both ends of the
+margin, and that against it is one-sided beyond the nearer end.
 
-**Many parts.** Holm's step-down correction over all parts of all claims keeps the chance of any wrong decision
-below 5 %.
+**Many parts.** Holm's step-down correction over all parts of all claims keeps the chance of any wrong
+decision below 5 %.
 
 **Seeds that would decide.** The smallest number of seeds at which, with the mean and spread seen so far, the
 test decides in four of five cases at the level of Bonferroni's correction over all parts (never laxer than
