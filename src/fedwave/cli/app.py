@@ -10,6 +10,7 @@ from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.presets import presets
+from fedwave.cli.report import report
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(resume)
 app.command()(compare)
+app.command()(report)
 app.command()(presets)
 app.add_typer(datasets_app, name="datasets")
 

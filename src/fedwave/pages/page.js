@@ -19,9 +19,9 @@
     if (size >= 10000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
     return String(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
   };
-  // Colours are made for a white page: on a dark one black becomes white, and blue lighter.
+  // Colours are made for a white page: on a dark one black becomes white, the others lighter.
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const LIGHTER = { "#000000": "#e4e8ec", "#0072B2": "#4aa8e0", "#D55E00": "#ff8a3c", "#009E73": "#2cc79b" };
+  const LIGHTER = { "#000000": "#e4e8ec", "#0072B2": "#7b8dff", "#D55E00": "#ff8a3c", "#009E73": "#2cc79b" };
   const paint = (colour) => (dark.matches && LIGHTER[colour]) || colour;
 
   const scale = (values, isLog, from, to, pad) => {
@@ -102,7 +102,7 @@
       const at = s.x.map((_, i) => i).filter((i) => s.mean[i] !== null && (!panel.has_log_x || s.x[i] > 0) && (!panel.has_log_y || s.mean[i] > 0));
       if (s.seeds > 1) {
         const up = at.map((i) => `${x(s.x[i])},${y(s.high[i])}`), down = at.map((i) => `${x(s.x[i])},${y(floor(s.low[i], s, i))}`).reverse();
-        make("polygon", { points: [...up, ...down].join(" "), fill: paint(s.colour), opacity: 0.13, "clip-path": `url(#${clip})` }, svg);
+        make("polygon", { points: [...up, ...down].join(" "), fill: paint(s.colour), opacity: shown.length > 4 ? 0.07 : 0.13, "clip-path": `url(#${clip})` }, svg);
       }
       const dash = s.is_dashed ? "5 4" : "none";
       make("polyline", { points: at.map((i) => `${x(s.x[i])},${y(s.mean[i])}`).join(" "), fill: "none", stroke: paint(s.colour), "stroke-width": 1.8, "stroke-dasharray": dash }, svg);
@@ -140,12 +140,13 @@
     }
     shown.forEach((s, i) => {
       const top = TOP + i * step, end = x(panel.has_log_y ? Math.max(s.mean[0], 1e-12) : s.mean[0]);
-      const bar = make("rect", { x: left, y: top + step * 0.12, width: Math.max(end - left, 1), height: step * 0.76, fill: paint(s.colour), opacity: s.is_dashed ? 0.5 : 0.9 }, svg);
+      const bar = make("rect", { x: left, y: top + step * 0.55, width: Math.max(end - left, 1), height: step * 0.4, fill: paint(s.colour), opacity: s.is_dashed ? 0.5 : 0.9 }, svg);
       if (s.is_dashed) { bar.setAttribute("stroke", paint(s.colour)); bar.setAttribute("stroke-dasharray", "4 3"); }
       if (s.high[0] !== s.mean[0]) {
         const low = x(panel.has_log_y ? Math.max(s.low[0], 0.05 * s.mean[0]) : s.low[0]);
-        make("line", { class: "axis", x1: Math.max(low, left), x2: x(s.high[0]), y1: top + step / 2, y2: top + step / 2, "stroke-width": 1.4 }, svg);
+        make("line", { class: "axis", x1: Math.max(low, left), x2: x(s.high[0]), y1: top + step * 0.75, y2: top + step * 0.75, "stroke-width": 1.4 }, svg);
       }
+      make("text", { class: "name", x: left + 3, y: top + step * 0.46 }, svg, s.name);
       bar.addEventListener("pointermove", (event) => showTip(event, figure(s, 0)));
       bar.addEventListener("pointerleave", hideTip);
     });

@@ -97,12 +97,18 @@ def _cell(content: Any) -> str:
 
 def _section(one: Section) -> str:
     charts = "\n".join(
-        f'<figure class="chart" data-chart="{escape(chart.name)}"><h3>{escape(chart.title)}</h3>'
+        f'<figure class="chart" data-chart="{escape(chart.name)}">{_heading(chart, one)}'
         f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
         for chart in one.charts
     )
     content = "\n".join((f"<h2>{escape(one.title)}</h2>", one.body, charts, one.after))
     return f'<section id="{one.anchor}">{content}</section>'
+
+
+def _heading(chart: Chart, one: Section) -> str:
+    """Return the heading of a chart, unless its section has the same."""
+    is_same = chart.title.split(":")[0] == one.title.split(":")[0]
+    return "" if is_same else f"<h3>{escape(chart.title)}</h3>"
 
 
 def _asset(name: str) -> str:

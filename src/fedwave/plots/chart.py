@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -83,19 +83,25 @@ def series_over_seeds(
 
 
 def paired_series(
-    x: Sequence[float], by_scheme: Mapping[str, Mapping[int, Sequence[float]]], looks: Mapping[str, Any]
+    x: Sequence[float],
+    by_scheme: Mapping[str, Mapping[int, Sequence[float]]],
+    looks: Mapping[str, Any],
+    *,
+    is_log: bool = False,
 ) -> tuple[Series, ...]:
     """Return the curves of schemes that ran on the same seeds, with intervals of what differs between them.
 
     Seeds differ far more than schemes do, as each has a partition of its own; that part is the same for all
     schemes and would hide them. It is taken out of the intervals (Cousineau 2005, with Morey's correction):
-    each seed's mean over the schemes is set to the mean of all. The means themselves do not change.
+    each seed's mean over the schemes is set to the mean of all. The means themselves do not change. With
+    ``is_log`` all is done to logarithms: means are geometric, as fits a logarithmic axis.
     """
     shared = sorted(set.intersection(*(set(own) for own in by_scheme.values()))) if by_scheme else []
     if not shared:
         return ()
     values = np.array([[own[seed] for seed in shared] for own in by_scheme.values()], dtype=np.float64)
     values = values.reshape(len(by_scheme), len(shared), len(x))  # scheme, seed, x
+    values = np.log(values) if is_log else values
     levelled = values
     factor = 1.0
     if len(by_scheme) > 1:
@@ -104,8 +110,14 @@ def paired_series(
     found = []
     for name, own, level in zip(by_scheme, values, levelled, strict=True):
         halves = [factor * interval(column.tolist()).half_width for column in level.T]
-        found.append(_series(name, x, own, np.array(halves), looks.get(name, {})))
+        one = _series(name, x, own, np.array(halves), looks.get(name, {}))
+        found.append(_exponential(one) if is_log else one)
     return tuple(found)
+
+
+def _exponential(one: Series) -> Series:
+    mean, low, high = (tuple(math.exp(v) for v in values) for values in (one.mean, one.low, one.high))
+    return replace(one, mean=mean, low=low, high=high)
 
 
 def _series(

@@ -10,6 +10,7 @@ import numpy as np
 from fedwave.plots.chart import Chart, ChartPanel, Series
 from fedwave.plots.style import new_figure, plain, save_figure
 
+MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
 
 
@@ -45,6 +46,7 @@ def draw_chart(chart: Chart, path: Path) -> Path:
 
 
 def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
+    alpha = 0.07 if len(panel.series) > MANY else 0.13
     for series in panel.series:
         marker = "o" if len(series.x) <= MAX_MARKED else None
         (line,) = axis.plot(
@@ -57,7 +59,7 @@ def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
             linewidth=1.5,
         )
         if series.low != series.high:
-            axis.fill_between(series.x, *_band(series, panel), color=series.colour, alpha=0.13, linewidth=0)
+            axis.fill_between(series.x, *_band(series, panel), color=series.colour, alpha=alpha, linewidth=0)
         handles[series.name] = line
     if panel.y_range is not None:
         axis.set_ylim(*panel.y_range)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axi
 INTERVALS = (
     "Means over seeds; bands are 95 % intervals of what differs between the schemes on the same seeds "
     "(the part that all "
-    "schemes of a seed share is taken out)."
+    "schemes of a seed share is taken out). On logarithmic axes means are geometric."
 )
 SYMBOLS = {
     "num_local_steps": "local steps τ",
@@ -225,7 +224,7 @@ def _three(name: str, title: str, rows: Sequence[Row], parameter: str, *, has_lo
     panels = (
         _varied(rows, parameter, "loss_19", LOSS_19, has_log_x=has_log_x),
         _varied(rows, parameter, "energy_j", ENERGY, has_log_x=has_log_x),
-        replace(_varied(rows, parameter, "delay_s", TIME, has_log_x=has_log_x), has_log_y=True),
+        _varied(rows, parameter, "delay_s", TIME, has_log_x=has_log_x, has_log_y=True),
     )
     caption = (
         "Solid: the paper's IVES and its way of counting; dashed: only the drawn "
@@ -268,6 +267,7 @@ def _varied(
     *,
     title: str = "",
     has_log_x: bool = False,
+    has_log_y: bool = False,
 ) -> ChartPanel:
     """Return a panel of one figure of all schemes against what is varied; only complete curves are drawn."""
     values = sorted({row["value"] for row in rows})
@@ -277,15 +277,15 @@ def _varied(
         by_value = [{row["seed"]: row[column] for row in own if row["value"] == value} for value in values]
         if complete := paired(*by_value):
             by_scheme[name] = complete
-    series = paired_series(values, by_scheme, LOOKS)
-    return ChartPanel(title, SYMBOLS[parameter], label, series, has_log_x=has_log_x)
+    series = paired_series(values, by_scheme, LOOKS, is_log=has_log_y)
+    return ChartPanel(title, SYMBOLS[parameter], label, series, has_log_x=has_log_x, has_log_y=has_log_y)
 
 
 def _bars(title: str, rows: Sequence[Row], column: str, label: str, *, has_log: bool = False) -> ChartPanel:
     by_scheme: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         by_scheme.setdefault(shown_scheme(row["scheme"], row["counting"]), {})[row["seed"]] = [row[column]]
-    series = paired_series((0.0,), by_scheme, LOOKS)
+    series = paired_series((0.0,), by_scheme, LOOKS, is_log=has_log)
     return ChartPanel(title, label, "", series, kind="bars", has_log_y=has_log)
 
 

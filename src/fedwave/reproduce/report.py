@@ -64,7 +64,7 @@ def html_report(
     """Return the report as one HTML file."""
     header, rows = claims_table(claims)
     for row, one in zip(rows, claims, strict=True):
-        row[3] = Html(
+        row[1] = Html(
             f'<span class="verdict {CLASSES.get(one.verdict, "open")}">{escape(one.verdict)}</span>'
         )
     parts = html_table(*parts_table(claims), css="parts")

@@ -16,7 +16,7 @@ from fedwave.runs.compare import interval, short_number
 
 Table = tuple[Sequence[str], list[list[Any]]]
 
-CLAIM_HEADER = ("", "the paper says", "where", "verdict", "seeds", "what decides")
+CLAIM_HEADER = ("", "verdict", "the paper says", "where", "seeds", "what decides")
 PART_HEADER = ("", "measured for each seed", "claimed", "paper", "mean ± 95 %", "seeds", "p", "p (Holm)", "")
 READING_HEADER = (
     "dataset",
@@ -32,9 +32,9 @@ FEW_PARTS = 2  # so many are spelt out in the claim's own row
 
 
 def claims_table(claims: Sequence[JudgedClaim]) -> Table:
-    """Return a row for each claim; the verdict is its fourth cell."""
+    """Return a row for each claim; the verdict is its second cell."""
     rows = [
-        [one.claim.name, one.claim.text, one.claim.source, one.verdict, one.num_seeds, _deciding(one)]
+        [one.claim.name, one.verdict, one.claim.text, one.claim.source, one.num_seeds, _deciding(one)]
         for one in claims
     ]
     return CLAIM_HEADER, rows
@@ -91,7 +91,8 @@ def _part_cells(part: JudgedPart) -> list[str]:
 def _measured(part: JudgedPart) -> str:
     half = part.outcome.half_width
     spread = "" if math.isnan(half) else f" ± {short_number(half, 2)}"
-    return f"{short_number(part.outcome.mean, 3)}{spread} {part.part.unit}".strip()
+    mean = short_number(part.outcome.mean, 3).replace("-", "−")
+    return f"{mean}{spread} {part.part.unit}".strip()
 
 
 def _more_seeds(part: JudgedPart) -> str:

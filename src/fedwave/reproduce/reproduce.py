@@ -109,7 +109,7 @@ def write_report(request: Request, out: Path) -> Reproduction:
     """Write every item that has finished runs, and the report over all of them."""
     results = Results(out / RUNS)
     written = [
-        write_item(item, request.profile, results, out, num_seeds=_seeds_to_look_for(request, item.name))
+        write_item(item, request.profile, results, out, num_seeds=request.num_seeds)
         for item in ITEMS.values()
     ]
     claims = write_claims(out)
@@ -168,11 +168,3 @@ def _known_costs(wanted: Sequence[Wanted], results: Results) -> Costs:
         if result is not None:
             known.learn(result)
     return known
-
-
-def _seeds_to_look_for(request: Request, item: str) -> int | None:
-    """Return up to which seed finished runs are looked for: the item's own number, or more if asked for."""
-    if request.num_seeds is None:
-        return None
-    most = max(ITEMS[item].seeds(request.profile, dataset) for dataset in request.profile.datasets)
-    return max(request.num_seeds, most)

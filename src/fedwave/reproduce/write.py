@@ -47,15 +47,16 @@ class Written:
 def finished_runs(
     item: Item, profile: Profile, results: Results, *, num_seeds: int | None
 ) -> tuple[Found, int]:
-    """Return the item's finished runs, of any dataset, and how many of those asked for are missing."""
+    """Return an item's finished runs, also beyond the seeds asked for, and how many of these are missing."""
+    most = max(num_seeds or 0, *(item.seeds(profile, dataset) for dataset in profile.datasets))
     found: Found = []
     num_missing = 0
-    for run in wanted_runs(item, profile, num_seeds=num_seeds):
+    for run in wanted_runs(item, profile, num_seeds=most):
         result = run.found(results)
-        if result is None:
-            num_missing += 1
-        else:
+        if result is not None:
             found.append((run, result))
+        elif run.seed < (num_seeds or item.seeds(profile, run.point.dataset)):
+            num_missing += 1
     return found, num_missing
 
 
