@@ -14,7 +14,7 @@ from fedwave.cli.run import DATA_DIR, QUIET
 from fedwave.errors import import_extra
 
 if TYPE_CHECKING:
-    from fedwave.reproduce.reproduce import Cost, Progress
+    from fedwave.reproduce.make import Cost, Progress
 
 SECONDS_IN_A_MINUTE = 60.0
 
@@ -70,7 +70,7 @@ def reproduce_command(
     `fedwave reproduce table-2 --dataset fashion-mnist --seeds 10`
     """
     import_extra("torch", purpose="Training", extra="learn")
-    from fedwave.reproduce import reproduce as work
+    from fedwave.reproduce import make as work
 
     request = work.Request(
         items=tuple(items or ()),

@@ -88,13 +88,16 @@ def paired_series(
     looks: Mapping[str, Any],
     *,
     is_log: bool = False,
+    is_one_level: bool = False,
 ) -> tuple[Series, ...]:
     """Return the curves of schemes that ran on the same seeds, with intervals of what differs between them.
 
     Seeds differ far more than schemes do, as each has a partition of its own; that part is the same for all
     schemes and would hide them. It is taken out of the intervals (Cousineau 2005, with Morey's correction):
     each seed's mean over the schemes is set to the mean of all. The means themselves do not change. With
-    ``is_log`` all is done to logarithms: means are geometric, as fits a logarithmic axis.
+    ``is_log`` all is done to logarithms: means are geometric, as fits a logarithmic axis. With
+    ``is_one_level`` a seed's level is its mean over all points of all curves, so that the intervals are also of
+    what differs along a curve; else each x has a level of its own.
     """
     shared = sorted(set.intersection(*(set(own) for own in by_scheme.values()))) if by_scheme else []
     if not shared:
@@ -102,14 +105,16 @@ def paired_series(
     values = np.array([[own[seed] for seed in shared] for own in by_scheme.values()], dtype=np.float64)
     values = values.reshape(len(by_scheme), len(shared), len(x))  # scheme, seed, x
     values = np.log(values) if is_log else values
-    levelled = values
-    factor = 1.0
-    if len(by_scheme) > 1:
-        levelled = values - values.mean(axis=0) + values.mean(axis=(0, 1))
-        factor = math.sqrt(len(by_scheme) / (len(by_scheme) - 1))
+    over = (0, 2) if is_one_level else (0,)
+    num_levelled = len(by_scheme) * (len(x) if is_one_level else 1)
+    levelled, factor = values, 1.0
+    if num_levelled > 1:
+        level = values.mean(axis=over, keepdims=True)  # of each seed
+        levelled = values - level + level.mean(axis=1, keepdims=True)
+        factor = math.sqrt(num_levelled / (num_levelled - 1))
     found = []
-    for name, own, level in zip(by_scheme, values, levelled, strict=True):
-        halves = [factor * interval(column.tolist()).half_width for column in level.T]
+    for name, own, flat in zip(by_scheme, values, levelled, strict=True):
+        halves = [factor * interval(column.tolist()).half_width for column in flat.T]
         one = _series(name, x, own, np.array(halves), looks.get(name, {}))
         found.append(_exponential(one) if is_log else one)
     return tuple(found)

@@ -23,9 +23,8 @@ LOSS_19 = f"held-out loss, round {ROUND_OF_THE_PAPER}"
 ENERGY, TIME = "energy per round [normalised]", "time per round [normalised]"
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
 INTERVALS = (
-    "Means over seeds; bands are 95 % intervals of what differs between the schemes on the same seeds "
-    "(the part that all "
-    "schemes of a seed share is taken out). On logarithmic axes means are geometric."
+    "Means over seeds; bands are 95 % intervals of what differs within a panel on the same seeds (what a seed "
+    "has in common there, such as its partition, is taken out). On logarithmic axes means are geometric."
 )
 SYMBOLS = {
     "num_local_steps": "local steps τ",
@@ -277,7 +276,7 @@ def _varied(
         by_value = [{row["seed"]: row[column] for row in own if row["value"] == value} for value in values]
         if complete := paired(*by_value):
             by_scheme[name] = complete
-    series = paired_series(values, by_scheme, LOOKS, is_log=has_log_y)
+    series = paired_series(values, by_scheme, LOOKS, is_log=has_log_y, is_one_level=True)
     return ChartPanel(title, SYMBOLS[parameter], label, series, has_log_x=has_log_x, has_log_y=has_log_y)
 
 
