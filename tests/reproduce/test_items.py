@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from fedwave.experiments import load_experiment
-from fedwave.reproduce.items import IVES, ITEMS, URAL
+from fedwave.reproduce.items import ITEMS, IVES, URAL
 from fedwave.reproduce.point import key_of
 from fedwave.reproduce.profile import PAPER, QUICK
 

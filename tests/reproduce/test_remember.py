@@ -1,4 +1,4 @@
-"""A run that finds its rounds in a memory has the bits of one that computes them, and of a run in a folder."""
+"""A run that finds its rounds in a memory has the bits of one that computes them in a folder."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["seed=1", "algorithm.inner_lr=0.03", "model.channels=[5]", "selection.similarity_penalty=2", "evaluation.num_steps=2",
-     "cell.bits_per_parameter=8", "partition.shots=2"],
+    ["seed=1", "algorithm.inner_lr=0.03", "model.channels=[5]", "selection.similarity_penalty=2",
+     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2"],
 )  # fmt: skip
 def test_what_changes_learning_shares_nothing(setting: str) -> None:
     assert learning_key(small("nufm-greedy", setting)) != learning_key(small("nufm-greedy"))

@@ -14,8 +14,8 @@ from fedwave.reproduce.result import Result, Results
 def made(**changes) -> Result:
     columns = {"heldout_loss": [0.1 + 0.2, math.nan, 1e-300], "energy_j": [1.0, 2.0, 4.0]}
     given = {
-        "key": "k", "settings": {"seed": 1}, "versions": {}, "num_rounds": 3, "seconds": 1.5, "num_remembered": 0,
-        "columns": columns, "probes": {},
+        "key": "k", "settings": {"seed": 1}, "versions": {}, "num_rounds": 3, "seconds": 1.5,
+        "num_remembered": 0, "columns": columns, "probes": {},
     }  # fmt: skip
     return Result(**{**given, **changes})
 

@@ -36,8 +36,8 @@ def page(title: str, introduction: str, sections: Sequence[Section]) -> str:
     links = "".join(f'<a href="#{one.anchor}">{escape(one.title)}</a>' for one in sections)
     content = "\n".join(_section(one) for one in sections)
     charts = {chart.name: _plain(asdict(chart)) for one in sections for chart in one.charts}
-    # "</" inside a script would end it.
-    data = json.dumps(charts, allow_nan=False, ensure_ascii=False).replace("</", "<\\/")
+    # "</script" inside a script would end it, and "<!--" begin something else.
+    data = json.dumps(charts, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
 <head>

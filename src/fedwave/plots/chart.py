@@ -96,8 +96,8 @@ def paired_series(
     schemes and would hide them. It is taken out of the intervals (Cousineau 2005, with Morey's correction):
     each seed's mean over the schemes is set to the mean of all. The means themselves do not change. With
     ``is_log`` all is done to logarithms: means are geometric, as fits a logarithmic axis. With
-    ``is_one_level`` a seed's level is its mean over all points of all curves, so that the intervals are also of
-    what differs along a curve; else each x has a level of its own.
+    ``is_one_level`` a seed's level is its mean over all points of all curves, so that the intervals are also
+    of what differs along a curve; else each x has a level of its own.
     """
     shared = sorted(set.intersection(*(set(own) for own in by_scheme.values()))) if by_scheme else []
     if not shared:

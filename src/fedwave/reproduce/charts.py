@@ -23,8 +23,8 @@ LOSS_19 = f"held-out loss, round {ROUND_OF_THE_PAPER}"
 ENERGY, TIME = "energy per round [normalised]", "time per round [normalised]"
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
 INTERVALS = (
-    "Means over seeds; bands are 95 % intervals of what differs within a panel on the same seeds (what a seed "
-    "has in common there, such as its partition, is taken out). On logarithmic axes means are geometric."
+    "Means over seeds; bands are 95 % intervals of what differs within a panel on the same seeds (what a "
+    "seed has in common there, such as its partition, is taken out). On logarithmic axes means are geometric."
 )
 SYMBOLS = {
     "num_local_steps": "local steps τ",

@@ -52,6 +52,7 @@ def learner(
         f"data.dataset={dataset}",
         f"selection.num_selected={chosen}",
         f"num_rounds={profile.num_rounds}",
+        *profile.settings,
         *settings,
     )
     return Point(
@@ -66,7 +67,13 @@ def learner(
 def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *settings: str) -> Point:
     """Return one scheme of Figures 4 to 7 over the paper's cell."""
     scheme, counting, preset, own = which
-    overrides = (f"data.dataset={profile.cell_dataset}", f"num_rounds={profile.num_rounds}", *own, *settings)
+    overrides = (
+        f"data.dataset={profile.cell_dataset}",
+        f"num_rounds={profile.num_rounds}",
+        *profile.settings,
+        *own,
+        *settings,
+    )
     return Point(f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting)
 
 

@@ -26,6 +26,7 @@ class Profile:
     similarity_penalties: tuple[float, ...]  # lambda_1 that move the turning point
     seeds: Mapping[str, int]  # by dataset, for Table II and Figure 2
     other_seeds: int  # for everything else
+    settings: tuple[str, ...] = ()  # of every run, over those of its preset
 
     @property
     def few_selected(self) -> int:
