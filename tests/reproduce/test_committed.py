@@ -1,4 +1,4 @@
-"""The committed reproduction: its verdicts follow from the tables beside it, and its numbers can be made again."""
+"""The committed reproduction: verdicts follow from its tables, and its numbers can be made again."""
 
 from __future__ import annotations
 

@@ -14,9 +14,12 @@ from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.readings import all_readings
 from fedwave.reproduce.report_tables import (
+    CELL_FIGURES,
+    GRADIENT_FIGURES,
     Table,
     accuracy_table,
     claims_table,
+    figures_table,
     parts_table,
     readings_table,
 )
@@ -92,15 +95,15 @@ def markdown_report(
     """Return the report as Markdown, with the pictures beside it."""
     parts = [f"# {TITLE}", *_introduction(profile)]
     parts.append("The same with charts that answer to the mouse: [report.html](report.html).")
-    parts += ["## The paper's claims", _markdown(*claims_table(claims)), TEST]
+    parts += ["## The paper's claims", markdown_table(*claims_table(claims)), TEST]
     for one in written:
         if one.rows:
             name = one.item.name
             parts += [f"## {one.item.title}", *_notes(one)]
-            parts += [_markdown(*table) for table in _tables(one, folder)]
+            parts += [markdown_table(*table) for table in _tables(one, folder)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
             parts.append(f"Numbers: [per seed]({name}/{SEEDS}), [exact settings]({name}/{CONFIGS}).")
-    parts += ["## Every part of every claim", _markdown(*parts_table(claims))]
+    parts += ["## Every part of every claim", markdown_table(*parts_table(claims))]
     parts += ["## Settings, versions, commands", "\n".join(f"- {line}" for line in _how(profile, written))]
     return "\n\n".join(parts) + "\n"
 
@@ -134,6 +137,10 @@ def _notes(one: Written) -> list[str]:
 def _tables(one: Written, folder: Path) -> list[Table]:
     if one.item.name == "table-2":
         return [accuracy_table(one.rows)]
+    if one.item.name == "fig-4":
+        return [figures_table(one.rows, CELL_FIGURES)]
+    if one.item.name == "beyond":
+        return [figures_table(one.rows, GRADIENT_FIGURES)]
     if one.item.name == "readings":
         return [readings_table(all_readings(one.rows, read_rows(folder / one.item.name / PROBES)))]
     return []
@@ -182,7 +189,8 @@ def _set(values: Sequence[float]) -> str:
     return "{" + ", ".join(f"{value:g}" for value in values) + "}"
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table as Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |" for line in lines

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
-from fedwave.reproduce.look import DATASETS
+from fedwave.reproduce.look import DATASETS, shown_scheme
 from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.tables import Row
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
@@ -28,6 +28,23 @@ READING_HEADER = (
     "paper's order",
 )
 SIDES = {"above": "above ", "below": "below ", "within": "within ±"}
+# Columns of seeds.csv and what the report calls them; of a round, in the paper's normalised units.
+CELL_FIGURES = {
+    "accuracy": "accuracy [%]",
+    "energy_j": "energy",
+    "delay_s": "time",
+    "objective": "objective of (P)",
+    "contribution": "contribution U",
+    "received": "uploads",
+    "iterations": "iterations",
+}
+GRADIENT_FIGURES = {
+    "accuracy": "accuracy [%]",
+    "loss_19": "loss, round 19",
+    "wall_time_s": "seconds of a round, one core",
+    "gradient_norm": "norm of gradients",
+    "share_below_turning_point": "devices below the turning point",
+}
 FEW_PARTS = 2  # so many are spelt out in the claim's own row
 
 
@@ -60,6 +77,25 @@ def accuracy_table(rows: Sequence[Row]) -> Table:
             cells += [f"{points(shown.mean, shown.half_width)} %", f"{paper[index]:.2f} %" if paper else "–"]
         table.append([*cells, count])
     return header, table
+
+
+def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
+    """Return a row for each scheme and setting, with means and 95 % intervals over seeds."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        name = shown_scheme(row["scheme"], row["counting"])
+        if row["parameter"] == "similarity_penalty":
+            name += f", λ₁ = {row['value']:g}"
+        groups.setdefault(name, []).append(row)
+    table = []
+    for name, own in groups.items():
+        scales = [100.0 if column == "accuracy" else 1.0 for column in figures]
+        shown = [
+            interval([scale * row[column] for row in own])
+            for column, scale in zip(figures, scales, strict=True)
+        ]
+        table.append([name, *("–" if not one.count else str(one) for one in shown), len(own)])
+    return ("", *figures.values(), "seeds"), table
 
 
 def readings_table(readings: Iterable[Reading]) -> Table:
