@@ -27,6 +27,9 @@ CELL_SCHEMES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("RU-Random", "ours", "ru-random", ()),
 )
 URAL_SCHEMES = CELL_SCHEMES[:3]
+# Raw contributions outweigh joules and seconds by far, so that the weights decide little; normalised to mean
+# |u| = 1 they do not.
+NORMALISED = (f"{URAL}, normalised u", "ours", "ural", ("cell.contribution_scale=normalised",))
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ def figure_6(profile: Profile) -> list[Point]:
 
 
 def figure_7(profile: Profile) -> list[Point]:
-    """URAL under every weight of energy and of delay."""
+    """URAL under every weight of energy and of delay, also with contributions of their size."""
     return [
         replace(
             _with_blocks(profile, which, profile.usual_num_blocks, f"cell.{name}={weight}"),
@@ -152,7 +155,7 @@ def figure_7(profile: Profile) -> list[Point]:
         )
         for name in ("energy_weight", "delay_weight")
         for weight in profile.weights
-        for which in URAL_SCHEMES
+        for which in (*URAL_SCHEMES, NORMALISED)
     ]
 
 

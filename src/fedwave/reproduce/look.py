@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedwave.plots.style import COLOURS
-from fedwave.reproduce.items import IVES, URAL
+from fedwave.reproduce.items import IVES, NORMALISED, URAL
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY = COLOURS[:6]
 _GREY = "#8a8a8a"
@@ -16,6 +16,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     IVES: {"colour": _BLUE},
     "URAL-IVES, stops below 0": {"colour": _BLUE, "is_dashed": True},
     URAL: {"colour": _GREEN},
+    NORMALISED[0]: {"colour": _GREEN, "is_dashed": True},
     "NUFM-Greedy": {"colour": _RED},
     "NUFM-Random": {"colour": _ORANGE},
     "RU-Greedy": {"colour": _PINK},

@@ -126,7 +126,11 @@ def _notes(one: Written) -> list[str]:
     for row in one.rows:
         seeds.setdefault(row["dataset"], set()).add(row["seed"])
     counts = ", ".join(f"{DATASETS.get(name, name)} {len(own)}" for name, own in seeds.items())
-    missing = f" **{one.num_missing} runs of this item were not made.**" if one.num_missing else ""
+    missing = (
+        f" **{one.num_missing} runs of this item were not made; seeds without all of them are left out.**"
+        if one.num_missing
+        else ""
+    )
     return [
         f"Seeds: {counts}.{missing}",
         *([TINY] if "tiny-imagenet" in seeds else []),

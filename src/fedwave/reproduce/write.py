@@ -47,17 +47,25 @@ class Written:
 def finished_runs(
     item: Item, profile: Profile, results: Results, *, num_seeds: int | None
 ) -> tuple[Found, int]:
-    """Return an item's finished runs, also beyond the seeds asked for, and how many of these are missing."""
+    """Return an item's finished runs, also beyond the seeds asked for, and how many of these are missing.
+
+    A seed counts for a dataset once all of the item's points are finished: half a figure would be compared
+    with nothing, or, drawn from what other items have run, with itself.
+    """
     most = max(num_seeds or 0, *(item.seeds(profile, dataset) for dataset in profile.datasets))
     found: Found = []
     num_missing = 0
+    incomplete = set[tuple[str, int]]()
     for run in wanted_runs(item, profile, num_seeds=most):
         result = run.found(results)
         if result is not None:
             found.append((run, result))
-        elif run.seed < (num_seeds or item.seeds(profile, run.point.dataset)):
+            continue
+        incomplete.add((run.point.dataset, run.seed))
+        if run.seed < (num_seeds or item.seeds(profile, run.point.dataset)):
             num_missing += 1
-    return found, num_missing
+    complete = [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
+    return complete, num_missing
 
 
 def write_item(
