@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fedwave"
 
-GROUND = {"errors", "rng", "units", "memory", "toml_text"}
+GROUND = {"errors", "rng", "units", "memory", "toml_text", "numerics"}
 DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocation"}
 # What each part may import besides itself and the package's own name and version.
 ALLOWED: dict[str, set[str]] = {
@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "memory": {"errors"},
     "toml_text": {"errors"},
+    "numerics": set(),
     "console": set(),
     "__main__": {"cli"},
     "settings": GROUND,
@@ -34,7 +35,9 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
     "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "console"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
-    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console"},
+    "pages": GROUND | {"experiments", "runs", "plots"},
+    "reproduce": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs", "plots", "pages"},
+    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console", "pages", "reproduce"},
 }
 
 

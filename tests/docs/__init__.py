@@ -7,6 +7,7 @@ from functools import partial
 
 from tests.docs.columns_table import columns_table
 from tests.docs.module_tree import imports_table, tree
+from tests.docs.reproduced import verdicts
 from tests.docs.settings_table import schemes_table, settings_tables
 
 # (page, name of the part): what must stand there.
@@ -16,6 +17,7 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     ("run-folder.md", "rounds"): partial(columns_table, "rounds.csv"),
     ("run-folder.md", "devices"): partial(columns_table, "devices.csv"),
     ("run-folder.md", "heldout"): partial(columns_table, "heldout.csv"),
+    ("reproduction.md", "verdicts"): verdicts,
     ("one-round.md", "tree"): tree,
     ("one-round.md", "imports"): imports_table,
 }

@@ -15,6 +15,7 @@ PARTS = (
     "units",
     "memory",
     "toml_text",
+    "numerics",
     "console",
     "settings",
     "learning",
@@ -27,10 +28,12 @@ PARTS = (
     "experiments",
     "runs",
     "plots",
+    "pages",
+    "reproduce",
     "cli",
     "__main__",
 )
-NUM_GROUND = 6  # single files that stand on their own
+NUM_GROUND = 7  # single files that stand on their own
 
 
 def tree() -> str:

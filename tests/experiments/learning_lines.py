@@ -195,6 +195,13 @@ LEARNING_LINES = [
     ),
     line("model.hidden", [9], lambda built: built.shapes["linear1.weight"], (6, 9), model={"kind": "mlp"}),
     line(
+        "model.weight_std",
+        0.001,
+        lambda built: float(built.sim.initial_state().parameters["linear1.weight"].abs().max()) < 0.002,
+        True,
+        model={"kind": "mlp"},
+    ),
+    line(
         "model.path",
         "m.safetensors",
         lambda built: built.sim.initial_state().parameters["linear1.weight"].flatten().tolist(),

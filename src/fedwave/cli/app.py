@@ -10,6 +10,8 @@ from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.presets import presets
+from fedwave.cli.report import report
+from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
 
 app = typer.Typer(
@@ -23,6 +25,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(resume)
 app.command()(compare)
+app.command()(report)
 app.command()(presets)
 app.add_typer(datasets_app, name="datasets")
 
@@ -44,3 +47,4 @@ def _root(
 
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
+app.command(name="reproduce")(reproduce_command)

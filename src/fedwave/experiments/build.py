@@ -78,14 +78,14 @@ def build_simulation(
         fix="Use fewer algorithm.num_local_steps.",
     )
     task = build_task(experiment, data)
-    options = {"channels": experiment.model.channels, "hidden": experiment.model.hidden}
+    options = {name: getattr(experiment.model, name) for name in ("channels", "hidden", "weight_std")}
     require_precision(experiment.execution.precision, train.torch_device)
     model = build_model(
         experiment.model.kind,
         data.input_shape,
         data.num_outputs,
         batching=experiment.execution.batching,
-        **{name: tuple(value) for name, value in options.items() if value is not None},
+        **{name: value for name, value in options.items() if value is not None},
     )
     require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")
     rule = LOCAL_RULES[algorithm.gradient](inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)

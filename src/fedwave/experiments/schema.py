@@ -146,6 +146,9 @@ class ModelSection(Section):
         None, description="cnn: channels of the layers ([32, 64, 128]).", min_length=1
     )
     hidden: list[PositiveInt] | None = Field(None, description="mlp: widths of the hidden layers ([64]).")
+    weight_std: PositiveFloat | None = Field(
+        None, description="cnn and mlp: standard deviation of the first weights (0.1)."
+    )
     path: AbsolutePath | None = Field(
         None, description="Start from this model (.safetensors, as a run leaves it) instead of a random one."
     )
@@ -158,7 +161,11 @@ class ModelSection(Section):
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:
         """Return the options of a kind with their defaults."""
-        return {"cnn": {"channels": [32, 64, 128]}, "mlp": {"hidden": [64]}}.get(value, {})
+        options = {
+            "cnn": {"channels": [32, 64, 128], "weight_std": 0.1},
+            "mlp": {"hidden": [64], "weight_std": 0.1},
+        }
+        return options.get(value, {})
 
 
 class AlgorithmSection(Section):
@@ -172,7 +179,8 @@ class AlgorithmSection(Section):
     )
     gradient: str = Field(
         "exact",
-        description="exact, first-order, hessian-free meta-gradient; plain is FedAvg's ordinary gradient.",
+        description="exact, exact-query (the Hessian on the query set, D'' = D'), first-order, hessian-free "
+        "meta-gradient; plain is FedAvg's ordinary gradient.",
     )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
     inner_lr: NonNegativeFloat = Field(0.001, description="alpha, step size of the adaptation.")

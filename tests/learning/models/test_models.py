@@ -209,7 +209,13 @@ def test_a_cnn_without_convolutions_is_one_linear_layer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "options"), [("cnn", ("channels",)), ("mlp", ("hidden",)), ("softmax", ()), ("package:net", ())]
+    ("kind", "options"),
+    [
+        ("cnn", ("channels", "weight_std")),
+        ("mlp", ("hidden", "weight_std")),
+        ("softmax", ()),
+        ("package:net", ()),
+    ],
 )
 def test_a_kind_names_its_own_options(kind: str, options: tuple[str, ...]) -> None:
     assert model_options(kind) == options

@@ -42,7 +42,8 @@ def closed_form(name: str) -> tuple[np.ndarray, np.ndarray]:
     outer = point @ CURVATURE["query"] - SLOPE["query"]
     if name == "first-order":
         return outer, point
-    return outer - ALPHA * outer @ CURVATURE["support"], point
+    hessian = CURVATURE["query" if name == "exact-query" else "support"]  # D'' of Eq. (3)
+    return outer - ALPHA * outer @ hessian, point
 
 
 @pytest.mark.parametrize("name", LOCAL_RULES)
@@ -78,7 +79,7 @@ def test_without_an_inner_rate_a_meta_step_is_a_plain_step(method: str) -> None:
 
 
 def test_the_rules_have_the_names_of_the_meta_gradients_and_plain() -> None:
-    assert list(LOCAL_RULES) == [*METHODS, "plain"]
+    assert set(LOCAL_RULES) == {*METHODS, "exact-query", "plain"}
     for method in METHODS:
         assert rule_named(method) == MetaDescent(inner_lr=ALPHA, meta_lr=BETA, method=method)
     assert rule_named("plain") == PlainDescent(meta_lr=BETA)

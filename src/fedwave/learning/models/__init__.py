@@ -9,23 +9,37 @@ from typing import Any
 from fedwave.errors import ModelError, did_you_mean
 from fedwave.learning.models.base import Model
 from fedwave.learning.models.cnn import Cnn
+from fedwave.learning.models.initialise import WEIGHT_STD
 from fedwave.learning.models.mlp import Mlp
 from fedwave.learning.models.user import UserModel
 
 __all__ = ["MODELS", "Cnn", "Mlp", "Model", "UserModel", "build_model", "model_options"]
 
 
-def _cnn(input_shape: tuple[int, ...], num_outputs: int, *, channels: Sequence[int] = (32, 64, 128)) -> Model:
+def _cnn(
+    input_shape: tuple[int, ...],
+    num_outputs: int,
+    *,
+    channels: Sequence[int] = (32, 64, 128),
+    weight_std: float = WEIGHT_STD,
+) -> Model:
     if len(input_shape) != 3:
         raise ModelError(
             f"model.kind cnn needs images of shape (channels, height, width), got inputs of shape "
             f"{input_shape}. Use the mlp for other data."
         )
-    return Cnn((input_shape[0], input_shape[1], input_shape[2]), num_outputs, tuple(channels))
+    shape = (input_shape[0], input_shape[1], input_shape[2])
+    return Cnn(shape, num_outputs, tuple(channels), weight_std)
 
 
-def _mlp(input_shape: tuple[int, ...], num_outputs: int, *, hidden: Sequence[int] = (64,)) -> Model:
-    return Mlp(input_shape, num_outputs, tuple(hidden))
+def _mlp(
+    input_shape: tuple[int, ...],
+    num_outputs: int,
+    *,
+    hidden: Sequence[int] = (64,),
+    weight_std: float = WEIGHT_STD,
+) -> Model:
+    return Mlp(input_shape, num_outputs, tuple(hidden), weight_std)
 
 
 def _softmax(input_shape: tuple[int, ...], num_outputs: int) -> Model:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedwave.learning.models.initialise import constant_bias, truncated_normal
+from fedwave.learning.models.initialise import WEIGHT_STD, constant_bias, truncated_normal
 from fedwave.learning.models.stacked_convolution import convolve_and_pool
 from fedwave.learning.models.state_dict import require_layout
 from fedwave.learning.parameters import Parameters
@@ -29,6 +30,7 @@ class Cnn:
     input_shape: tuple[int, int, int]  # channels, height, width
     num_outputs: int
     channels: tuple[int, ...]
+    weight_std: float = WEIGHT_STD  # of the first weights
 
     @property
     def pooled_extent(self) -> tuple[int, int]:
@@ -39,16 +41,17 @@ class Cnn:
         return height, width
 
     def initial_parameters(self, rng: np.random.Generator) -> Parameters:
-        """Return weights from a truncated normal (std 0.1) and biases of 0.1."""
+        """Return weights from a truncated normal and biases of 0.1."""
         parameters: Parameters = {}
+        draw = partial(truncated_normal, rng=rng, std=self.weight_std)
         before = self.input_shape[0]
         for index, after in enumerate(self.channels, start=1):
-            drawn = truncated_normal((3, 3, before, after), rng=rng)
+            drawn = draw((3, 3, before, after))
             parameters[f"conv{index}.weight"] = drawn.permute(3, 0, 1, 2).contiguous()
             parameters[f"conv{index}.bias"] = constant_bias(after)
             before = after
         height, width = self.pooled_extent
-        parameters["linear.weight"] = truncated_normal((height * width * before, self.num_outputs), rng=rng)
+        parameters["linear.weight"] = draw((height * width * before, self.num_outputs))
         parameters["linear.bias"] = constant_bias(self.num_outputs)
         return parameters
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedwave.learning.models.initialise import constant_bias, truncated_normal
+from fedwave.learning.models.initialise import WEIGHT_STD, constant_bias, truncated_normal
 from fedwave.learning.models.state_dict import require_layout
 from fedwave.learning.parameters import Parameters
 
@@ -23,6 +23,7 @@ class Mlp:
     input_shape: tuple[int, ...]
     num_outputs: int
     hidden: tuple[int, ...]
+    weight_std: float = WEIGHT_STD  # of the first weights
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -30,10 +31,12 @@ class Mlp:
         return (math.prod(self.input_shape), *self.hidden, self.num_outputs)
 
     def initial_parameters(self, rng: np.random.Generator) -> Parameters:
-        """Return weights from a truncated normal (std 0.1) and biases of 0.1."""
+        """Return weights from a truncated normal and biases of 0.1."""
         parameters: Parameters = {}
         for index, (before, after) in enumerate(itertools.pairwise(self.widths), start=1):
-            parameters[f"linear{index}.weight"] = truncated_normal((before, after), rng=rng)
+            parameters[f"linear{index}.weight"] = truncated_normal(
+                (before, after), rng=rng, std=self.weight_std
+            )
             parameters[f"linear{index}.bias"] = constant_bias(after)
         return parameters
 

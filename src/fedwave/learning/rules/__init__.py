@@ -20,6 +20,7 @@ def _plain(*, inner_lr: float, meta_lr: float) -> PlainDescent:
 # Each is called with the keywords ``inner_lr`` and ``meta_lr``.
 LOCAL_RULES: dict[str, Callable[..., LocalRule]] = {
     "exact": partial(MetaDescent, method="exact"),
+    "exact-query": partial(MetaDescent, method="exact", has_query_hessian=True),
     "first-order": partial(MetaDescent, method="first-order"),
     "hessian-free": partial(MetaDescent, method="hessian-free"),
     "plain": _plain,

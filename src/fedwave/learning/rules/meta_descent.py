@@ -20,6 +20,7 @@ class MetaDescent:
     inner_lr: float  # alpha
     meta_lr: float  # beta
     method: str = "exact"  # of the meta-gradient
+    has_query_hessian: bool = False  # D'' of Eq. (3) is the query set, not the support set
     pools_samples: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -27,7 +28,15 @@ class MetaDescent:
 
     def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
         """Return the stacked models after one step down their meta-gradients."""
-        outcome = meta_step(loss, parameters, support, query, inner_lr=self.inner_lr, method=self.method)
+        outcome = meta_step(
+            loss,
+            parameters,
+            support,
+            query,
+            inner_lr=self.inner_lr,
+            method=self.method,
+            hessian_batch=query if self.has_query_hessian else None,
+        )
         with torch.no_grad():
             return LocalStep(
                 step(parameters, outcome.gradient, self.meta_lr),

@@ -1,0 +1,1 @@
+"""Pages: one HTML file that opens offline, with charts that answer to the mouse. No library, no network."""

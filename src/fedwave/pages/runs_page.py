@@ -1,0 +1,217 @@
+"""The page of a user's own runs: curves, who was selected, where the joules went, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from fedwave import __version__
+from fedwave.errors import RunError
+from fedwave.pages.page import Section, html_table, page
+from fedwave.plots.chart import Chart, ChartPanel, Series, series_over_seeds
+from fedwave.plots.runs import run_panels
+from fedwave.plots.style import COLOURS
+from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, interval
+from fedwave.runs.provenance import flatten
+from fedwave.runs.tables import DEVICES, read_table
+
+Groups = dict[str, list[FinishedRun]]
+
+PHASES = ("downlink", "compute", "report", "upload", "idle")
+TERMS = (
+    ("objective", "objective U − η₁E − η₂T"),
+    ("contribution", "contribution U"),
+    ("energy_j", "energy E"),
+    ("delay_s", "time T"),
+)
+
+
+def runs_page(runs: Sequence[FinishedRun]) -> str:
+    """Return the page of some runs; those of one name and setting are one curve, averaged over seeds."""
+    groups = group_by_name(runs)
+    sections = [
+        Section("results", "Results", _final(groups, runs), [_curves(groups, runs)]),
+        *_selection(groups),
+        *_over_a_cell({name: group for name, group in groups.items() if group[0].has_cell}),
+        Section("differences", "What differs between the runs", _differences(groups)),
+        Section("settings", "All settings", _settings(groups)),
+    ]
+    count = len(runs)
+    about = f"{count} run{'s' if count > 1 else ''}, read by fedwave {__version__}."
+    return page("fedwave: " + ", ".join(groups)[:120], f'<p class="soft">{about}</p>', sections)
+
+
+def _look(index: int) -> dict[str, Any]:
+    return {"colour": COLOURS[index % len(COLOURS)], "is_dashed": index >= len(COLOURS)}
+
+
+def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
+    metric = common_metric(runs)
+    scale = 100.0 if metric.is_share else 1.0
+    judged = metric.name.replace("_", " ") + (" [%]" if metric.is_share else "")
+    rows = [
+        [
+            name,
+            group[0].experiment.data.dataset,
+            ", ".join(str(run.experiment.seed) for run in group),
+            "/".join(sorted({str(run.num_rounds) for run in group})),
+            interval([scale * run.last(f"heldout_{metric.name}") for run in group]),
+            interval([run.last("heldout_loss") for run in group]),
+            interval([run.last("cumulative_energy_j") for run in group]),
+            interval([run.last("cumulative_delay_s") for run in group]),
+        ]
+        for name, group in groups.items()
+    ]
+    header = ("run", "dataset", "seeds", "rounds", judged, "held-out loss", "joules", "seconds")
+    return html_table(header, rows)
+
+
+def _curves(groups: Groups, runs: Sequence[FinishedRun]) -> Chart:
+    """Return the panels of ``fedwave compare`` as a chart."""
+    panels = []
+    for panel in run_panels(runs):
+        series = []
+        for index, name in enumerate(groups):
+            curves = [curve for curve in panel.curves[name] if np.isfinite(curve.y).any()]
+            if not curves:
+                continue
+            length = min(len(curve.y) for curve in curves)
+            scale = 100.0 if panel.is_percentage else 1.0
+            x = np.mean([curve.x[:length] for curve in curves], axis=0)
+            y = scale * np.array([curve.y[:length] for curve in curves])
+            measured = np.isfinite(y).all(axis=0)
+            series.append(
+                series_over_seeds(name, x[measured].tolist(), y[:, measured].tolist(), **_look(index))
+            )
+        panels.append(
+            ChartPanel("", panel.x_label, panel.y_label, tuple(series), has_log_x=bool(panel.has_log_x))
+        )
+    caption = "Means over seeds with their 95 % intervals, where there are several."
+    return Chart("curves", "Curves", caption, tuple(panels), 3)
+
+
+def _selection(groups: Groups) -> list[Section]:
+    """Return how often each device was selected, most often first: a fair scheme draws a flat line."""
+    series = []
+    for index, (name, group) in enumerate(groups.items()):
+        shares = []
+        for run in group:
+            chosen = run.columns.get("selected_devices")
+            devices = _devices(run)
+            if chosen is None or devices is None:
+                continue
+            counts = np.zeros(len(devices))
+            place = {int(device): at for at, device in enumerate(devices)}
+            for row in chosen:
+                for device in row:
+                    counts[place[int(device)]] += 1
+            shares.append(np.sort(100.0 * counts / run.num_rounds)[::-1])
+        if shares:
+            length = min(map(len, shares))
+            rows = [share[:length].tolist() for share in shares]
+            series.append(series_over_seeds(name, range(1, length + 1), rows, **_look(index)))
+    if not series:
+        return []
+    panel = ChartPanel(
+        "", "devices, the most selected first", "rounds in which it was selected [%]", tuple(series)
+    )
+    chart = Chart("selection", "Who was selected", "Each device's share of rounds, sorted.", (panel,), 1)
+    return [Section("selection", "Who was selected how often", "", [chart])]
+
+
+def _devices(run: FinishedRun) -> list[int] | None:
+    """Return the numbers of a run's training devices, from devices.csv."""
+    try:
+        table = read_table(run.path / DEVICES)
+    except RunError:
+        return None
+    return sorted({int(device) for device in table["device"]})
+
+
+def _over_a_cell(groups: Groups) -> list[Section]:
+    if not groups:
+        return []
+    return [
+        Section("energy", "Where the energy went", "", [_phases(groups), *_per_device(groups)]),
+        Section("objective", "What the allocation aimed at", "", [_terms(groups)]),
+    ]
+
+
+def _phases(groups: Groups) -> Chart:
+    panels = []
+    for phase in PHASES:
+        series = [
+            _bar(name, [float(np.nansum(run.curve(f"{phase}_energy_j"))) for run in group], index)
+            for index, (name, group) in enumerate(groups.items())
+        ]
+        if any(one.mean[0] > 0 for one in series):
+            panels.append(ChartPanel(phase, "energy of all rounds [J]", "", tuple(series), kind="bars"))
+    return Chart("phases", "Energy by phase", "Joules of all devices over all rounds.", tuple(panels), 3)
+
+
+def _bar(name: str, values: list[float], index: int) -> Series:
+    return series_over_seeds(name, (0.0,), [[value] for value in values], **_look(index))
+
+
+def _per_device(groups: Groups) -> list[Chart]:
+    series = []
+    for index, (name, group) in enumerate(groups.items()):
+        rows = []
+        for run in group:
+            try:
+                table = read_table(run.path / DEVICES)
+            except RunError:
+                continue
+            last = table["round"] == table["round"].max()
+            rows.append(np.sort(table["cumulative_energy_j"][last])[::-1])
+        if rows:
+            length = min(map(len, rows))
+            values = [row[:length].tolist() for row in rows]
+            series.append(series_over_seeds(name, range(1, length + 1), values, **_look(index)))
+    if not series:
+        return []
+    panel = ChartPanel("", "devices, the thirstiest first", "energy of all rounds [J]", tuple(series))
+    return [Chart("per-device", "Energy by device", "Each device's joules, sorted.", (panel,), 1)]
+
+
+def _terms(groups: Groups) -> Chart:
+    panels = []
+    for column, label in TERMS:
+        series = []
+        for index, (name, group) in enumerate(groups.items()):
+            length = min(run.num_rounds for run in group)
+            rows = [run.curve(column)[:length].tolist() for run in group]
+            if all(math.isfinite(value) for row in rows for value in row):
+                series.append(series_over_seeds(name, range(1, length + 1), rows, **_look(index)))
+        panels.append(ChartPanel("", "round", f"{label} of a round", tuple(series)))
+    caption = "Problem (P) of each round: the objective and its terms, before weighting."
+    return Chart("terms", "Objective by round", caption, tuple(panels), 4)
+
+
+def _flat_settings(run: FinishedRun) -> dict[str, Any]:
+    settings = flatten(run.experiment.model_dump(mode="json", exclude_none=True))
+    return {key: value for key, value in settings.items() if key not in ("seed", "name")}
+
+
+def _differences(groups: Groups) -> str:
+    settings = {name: _flat_settings(group[0]) for name, group in groups.items()}
+    keys = dict.fromkeys(key for own in settings.values() for key in own)
+    differing = [key for key in keys if len({repr(own.get(key)) for own in settings.values()}) > 1]
+    if not differing:
+        return "<p>Nothing but their seeds.</p>"
+    rows = [[key, *(own.get(key, "–") for own in settings.values())] for key in differing]
+    return html_table(("setting", *settings), rows)
+
+
+def _settings(groups: Groups) -> str:
+    texts = []
+    for name, group in groups.items():
+        rows = [[key, value] for key, value in _flat_settings(group[0]).items()]
+        table = html_table(("setting", "value"), rows)
+        summary = html_table(("folder", "seed"), [[run.path, run.experiment.seed] for run in group])
+        texts.append(f"<details><summary>{escape(name)}</summary>{summary}{table}</details>")
+    return "".join(texts)

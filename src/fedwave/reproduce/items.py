@@ -1,0 +1,215 @@
+"""Which runs each table and figure is made of. Equal points of two items are one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from fedwave.reproduce.point import Point
+from fedwave.reproduce.profile import Profile
+from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
+
+LEARNERS = {"NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg"}
+
+# The schemes of Figures 4 to 7. Top-contribution lets every device compute anyway, so NUFM's baselines count
+# alike for the paper and for us; of the others, the paper counts every device's computing, Eq. (30).
+IVES = "URAL (IVES as printed)"
+URAL = "URAL (optimal)"
+CELL_SCHEMES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    (IVES, "paper", "ural-ives", ("cell.method_options={ keep_negative = true }",)),
+    ("URAL-IVES", "ours", "ural-ives", ()),
+    (URAL, "ours", "ural", ()),
+    ("NUFM-Greedy", "", "nufm-greedy", ()),
+    ("NUFM-Random", "", "nufm-random", ()),
+    ("RU-Greedy", "paper", "ru-greedy", ("selection.everyone_computes=true",)),
+    ("RU-Random", "paper", "ru-random", ("selection.everyone_computes=true",)),
+    ("RU-Greedy", "ours", "ru-greedy", ()),
+    ("RU-Random", "ours", "ru-random", ()),
+)
+URAL_SCHEMES = CELL_SCHEMES[:3]
+# Raw contributions outweigh joules and seconds by far, so that the weights decide little; normalised to mean
+# |u| = 1 they do not.
+NORMALISED = (f"{URAL}, normalised u", "ours", "ural", ("cell.contribution_scale=normalised",))
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, a figure or a study: its name on the command line, its title, and its points."""
+
+    name: str
+    title: str
+    points: Callable[[Profile], list[Point]]
+
+    def seeds(self, profile: Profile, dataset: str) -> int:
+        """Return over how many seeds a dataset is run by default."""
+        by_dataset = self.name in ("table-2", "fig-2")
+        return profile.seeds.get(dataset, profile.other_seeds) if by_dataset else profile.other_seeds
+
+
+def learner(
+    profile: Profile, dataset: str, scheme: str, *settings: str, num_selected: int | None = None
+) -> Point:
+    """Return NUFM, Per-FedAvg or FedAvg on an ideal network; the usual ones are judged by every reading."""
+    chosen = profile.few_selected if num_selected is None else num_selected
+    overrides = (
+        f"data.dataset={dataset}",
+        f"selection.num_selected={chosen}",
+        f"num_rounds={profile.num_rounds}",
+        *profile.settings,
+        *settings,
+    )
+    return Point(
+        preset=f"{profile.family}/{LEARNERS[scheme]}",
+        overrides=overrides,
+        dataset=dataset,
+        scheme=scheme,
+        is_probed=chosen == profile.few_selected,
+    )
+
+
+def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *settings: str) -> Point:
+    """Return one scheme of Figures 4 to 7 over the paper's cell."""
+    scheme, counting, preset, own = which
+    overrides = (
+        f"data.dataset={profile.cell_dataset}",
+        f"num_rounds={profile.num_rounds}",
+        *profile.settings,
+        *own,
+        *settings,
+    )
+    return Point(f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting)
+
+
+def table_2(profile: Profile) -> list[Point]:
+    """The accuracy of the three learners on every dataset."""
+    return [learner(profile, dataset, scheme) for dataset in profile.datasets for scheme in LEARNERS]
+
+
+def figure_2(profile: Profile) -> list[Point]:
+    """Their loss by rounds, for every n_k."""
+    return [
+        replace(learner(profile, dataset, scheme, num_selected=n), parameter="num_selected", value=n)
+        for dataset in profile.datasets
+        for n in profile.num_selected
+        for scheme in LEARNERS
+    ]
+
+
+def figure_3(profile: Profile) -> list[Point]:
+    """Their loss at the paper's round, for every number of local steps.
+
+    One step is Figure 2's run. With more, nothing after that round is needed, nor an evaluation before it.
+    """
+    points = []
+    for dataset in profile.step_datasets:
+        for steps in profile.num_local_steps:
+            for scheme in LEARNERS:
+                point = learner(profile, dataset, scheme)
+                if steps > 1:
+                    point = learner(
+                        replace(profile, num_rounds=ROUND_OF_THE_PAPER),
+                        dataset,
+                        scheme,
+                        f"algorithm.num_local_steps={steps}",
+                        f"evaluation.every={ROUND_OF_THE_PAPER}",
+                    )
+                    point = replace(point, is_probed=False)
+                points.append(replace(point, parameter="num_local_steps", value=steps))
+    return points
+
+
+def figure_4(profile: Profile) -> list[Point]:
+    """All schemes over the paper's cell."""
+    return [_with_blocks(profile, which, profile.usual_num_blocks) for which in CELL_SCHEMES]
+
+
+def figure_5(profile: Profile) -> list[Point]:
+    """All schemes for every number of blocks."""
+    return [
+        replace(_with_blocks(profile, which, blocks), parameter="num_blocks", value=blocks)
+        for blocks in profile.num_blocks
+        for which in CELL_SCHEMES
+    ]
+
+
+def figure_6(profile: Profile) -> list[Point]:
+    """All schemes for every largest channel gain."""
+    return [
+        replace(
+            _with_blocks(profile, which, profile.usual_num_blocks, f"cell.channel.high={gain}"),
+            parameter="max_gain",
+            value=gain,
+        )
+        for gain in profile.max_gains
+        for which in CELL_SCHEMES
+    ]
+
+
+def figure_7(profile: Profile) -> list[Point]:
+    """URAL under every weight of energy and of delay, also with contributions of their size."""
+    return [
+        replace(
+            _with_blocks(profile, which, profile.usual_num_blocks, f"cell.{name}={weight}"),
+            parameter=name,
+            value=weight,
+        )
+        for name in ("energy_weight", "delay_weight")
+        for weight in profile.weights
+        for which in (*URAL_SCHEMES, NORMALISED)
+    ]
+
+
+def beyond(profile: Profile) -> list[Point]:
+    """Three meta-gradients, and NUFM with its turning point moved into the gradients."""
+    dataset = profile.cell_dataset
+    points = [
+        replace(learner(profile, dataset, "NUFM"), parameter="similarity_penalty", value=1.0),
+        learner(profile, dataset, "Per-FedAvg"),
+    ]
+    for gradient in ("first-order", "hessian-free"):
+        point = learner(profile, dataset, "NUFM", f"algorithm.gradient={gradient}")
+        points.append(replace(point, scheme=f"NUFM, {gradient}", is_probed=False))
+    for penalty in profile.similarity_penalties:
+        point = learner(profile, dataset, "NUFM", f"selection.similarity_penalty={penalty}")
+        points.append(replace(point, parameter="similarity_penalty", value=penalty, is_probed=False))
+    return points
+
+
+def readings(profile: Profile) -> list[Point]:
+    """What the paper leaves open, one at a time; readings of the test alone come from Table II's own runs."""
+    changes: list[tuple[str, tuple[str, ...]]] = [
+        ("as we read it", ()),
+        ("samples cut at one deviation (10)", ("partition.max_samples_per_class=10",)),
+        ("samples hardly cut (50)", ("partition.max_samples_per_class=50",)),
+        *((f"first weights {std:g}", (f"model.weight_std={std}",)) for std in profile.weight_stds),
+        ("Hessian on the query set", ("algorithm.gradient=exact-query",)),
+    ]
+    points = []
+    for dataset in profile.reading_datasets:
+        for name, settings in changes:
+            for scheme in LEARNERS:
+                own = () if scheme == "FedAvg" and "gradient" in "".join(settings) else settings
+                points.append(replace(learner(profile, dataset, scheme, *own), parameter=name))
+    return points
+
+
+ITEMS: dict[str, Item] = {
+    item.name: item
+    for item in (
+        Item("table-2", "Table II: accuracy after the last round", table_2),
+        Item("fig-2", "Figure 2: loss by rounds, n_k devices upload", figure_2),
+        Item("fig-3", "Figure 3: loss in round 19 by local steps", figure_3),
+        Item("fig-4", "Figure 4: loss, energy and time of URAL and its baselines", figure_4),
+        Item("fig-5", "Figure 5: the same by the number of blocks", figure_5),
+        Item("fig-6", "Figure 6: energy and time by the largest channel gain", figure_6),
+        Item("fig-7", "Figure 7: energy and time by the weights of problem (P)", figure_7),
+        Item("readings", "Where the paper leaves something open", readings),
+        Item("beyond", "Beyond the paper", beyond),
+    )
+}
+
+
+def _with_blocks(
+    profile: Profile, which: tuple[str, str, str, tuple[str, ...]], blocks: int, *settings: str
+) -> Point:
+    return over_cell(profile, which, f"cell.num_blocks={blocks}", *settings)

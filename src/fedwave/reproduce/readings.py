@@ -1,0 +1,122 @@
+"""The table of readings: which answer to what the paper leaves open gives its order and its leads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedwave.reproduce.items import LEARNERS
+from fedwave.reproduce.tables import Row, paired
+from fedwave.runs.compare import Interval, interval
+
+USUAL = "as we read it"
+# Figures of the probes, and what a reader would call them.
+COUNTED = {
+    "accuracy": "",
+    "accuracy_pooled": "pooled over devices",
+    "accuracy_own": "over a device's two classes",
+    "accuracy_own_pooled": "over a device's two classes, pooled",
+}
+JUDGED = {
+    "no adaptation": "nobody adapts before the test",
+    "5 steps": "5 adaptation steps",
+    "10 steps": "10 adaptation steps",
+    "one step, rate x 10": "one step at ten times α",
+    "training devices": "tested on the training devices",
+}
+
+BySeed = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading on one dataset: the accuracies of the three learners in per cent, paired by seed."""
+
+    dataset: str
+    name: str
+    accuracy: tuple[Interval, ...]  # NUFM, Per-FedAvg, FedAvg
+    lead: Interval  # NUFM over Per-FedAvg
+    other_lead: Interval  # NUFM over FedAvg
+    change: Interval  # of NUFM's lead over Per-FedAvg, against our reading; NaN for that itself
+
+    @property
+    def order(self) -> str:
+        """Whether the paper's order is seen: both leads surely above zero, one surely below, or neither."""
+        if any(math.isnan(lead.half_width) for lead in (self.lead, self.other_lead)):
+            return "unknown"
+        if all(lead.mean - lead.half_width > 0 for lead in (self.lead, self.other_lead)):
+            return "yes"
+        if any(lead.mean + lead.half_width < 0 for lead in (self.lead, self.other_lead)):
+            return "no"
+        return "unclear"
+
+    def row(self) -> dict[str, Any]:
+        """Return the reading as a row of readings.csv."""
+        return {
+            "dataset": self.dataset,
+            "reading": self.name,
+            **{
+                f"{scheme}_{what}": getattr(one, key)
+                for scheme, one in zip(("nufm", "per_fedavg", "fedavg"), self.accuracy, strict=True)
+                for what, key in (("mean", "mean"), ("half_width", "half_width"))
+            },
+            "lead_mean": self.lead.mean,
+            "lead_half_width": self.lead.half_width,
+            "lead_over_fedavg_mean": self.other_lead.mean,
+            "lead_over_fedavg_half_width": self.other_lead.half_width,
+            "change_of_lead_mean": self.change.mean,
+            "change_of_lead_half_width": self.change.half_width,
+            "seeds": self.lead.count,
+            "paper_order": self.order,
+        }
+
+
+def all_readings(rows: Sequence[Row], probes: Sequence[Row]) -> Iterator[Reading]:
+    """Yield our reading, then those of training, then those of the test alone, for each dataset."""
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        usual = _trained(own, USUAL)
+        for name in dict.fromkeys(row["parameter"] for row in own):
+            yield _reading(dataset, name, _trained(own, name), usual)
+        last = max((row["round"] for row in probes if row["dataset"] == dataset), default=0)
+        here = [row for row in probes if row["dataset"] == dataset and row["round"] == last]
+        for column, how in COUNTED.items():
+            if how:
+                yield _reading(dataset, how, _probed(here, column), usual)
+        for judgement, how in JUDGED.items():
+            yield _reading(dataset, how, _probed(here, "accuracy", judgement), usual)
+        unfair = _probed(here, "accuracy")
+        unfair["FedAvg"] = _probed(here, "accuracy", "no adaptation")["FedAvg"]
+        yield _reading(dataset, "FedAvg does not adapt, the others do", unfair, usual)
+
+
+def _trained(rows: Sequence[Row], name: str) -> dict[str, BySeed]:
+    return {
+        scheme: {r["seed"]: r["accuracy"] for r in rows if r["parameter"] == name and r["scheme"] == scheme}
+        for scheme in LEARNERS
+    }
+
+
+def _probed(rows: Sequence[Row], column: str, judgement: str = "one step") -> dict[str, BySeed]:
+    return {
+        scheme: {r["seed"]: r[column] for r in rows if r["judgement"] == judgement and r["scheme"] == scheme}
+        for scheme in LEARNERS
+    }
+
+
+def _reading(dataset: str, name: str, values: Mapping[str, BySeed], usual: Mapping[str, BySeed]) -> Reading:
+    columns = [{seed: 100.0 * value for seed, value in values[scheme].items()} for scheme in LEARNERS]
+    rows = paired(*columns)
+    lead = {seed: row[0] - row[1] for seed, row in rows.items()}
+    base = {seed: 100.0 * (a - b) for seed, (a, b) in paired(usual["NUFM"], usual["Per-FedAvg"]).items()}
+    changes = [a - b for a, b in paired(lead, base).values()] if name != USUAL else []
+    return Reading(
+        dataset,
+        name,
+        tuple(interval([row[i] for row in rows.values()]) for i in range(3)),
+        interval(list(lead.values())),
+        interval([row[0] - row[2] for row in rows.values()]),
+        interval(changes),
+    )

@@ -1,0 +1,159 @@
+"""What devices computed on a global model is remembered, so that runs that meet the same model share it.
+
+Many runs of a figure differ only in who pays what: NUFM-Greedy and NUFM-Random train the same model round by
+round, and URAL under other weights often chooses the same devices. A global model and the devices asked
+determine the reports; with the devices received, they determine the next model. Both are looked up by the
+model's content, so what is found is, to the bit, what would have been computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from fedwave.learning import Parameters
+from fedwave.learning.server_steps import ServerMean, ServerStep
+from fedwave.server import Reports
+from fedwave.simulation.devices.base import Devices
+from fedwave.simulation.devices.work import EvaluationWork, LocalWork
+from fedwave.simulation.records import HeldOutResult
+from fedwave.simulation.simulation import Simulation
+from fedwave.units import IntArray
+
+MAX_BYTES = 1_500_000_000  # of models that one process keeps: 3,000 of the CNN on Fashion-MNIST
+
+Key = tuple[str, ...]
+
+
+@dataclass
+class Memory:
+    """What was computed in this process so far; the oldest models are forgotten first."""
+
+    max_bytes: int = MAX_BYTES
+    reports: dict[Key, Reports] = field(default_factory=dict)
+    evaluations: dict[Key, HeldOutResult | None] = field(default_factory=dict)
+    models: OrderedDict[Key, Parameters] = field(default_factory=OrderedDict)
+    num_bytes: int = 0
+    hits: int = 0  # rounds of the present run that were not computed
+    step_key: Key | None = None  # of the round at hand: the model, who was asked and who arrived
+
+    def keep_model(self, key: Key, parameters: Parameters) -> None:
+        """Remember the model that a round ended with."""
+        self.models[key] = parameters
+        self.num_bytes += _size(parameters)
+        while self.num_bytes > self.max_bytes and len(self.models) > 1:
+            _, oldest = self.models.popitem(last=False)
+            self.num_bytes -= _size(oldest)
+
+
+def remembering(simulation: Simulation, memory: Memory, context: str) -> Simulation:
+    """Return the simulation with a memory; ``context`` names all that its devices' results depend on."""
+    if not isinstance(simulation.federation.server_step, ServerMean):
+        return simulation  # a step with a state depends on more than the models
+    engine, draws = simulation.engine, simulation.local.query_batch_size is not None
+
+    def open_devices(local: LocalWork, evaluation: EvaluationWork) -> Devices:
+        return RememberingDevices(lambda: engine(local, evaluation), memory, context, has_rounds=draws)
+
+    step = RememberingStep(simulation.federation.server_step, memory)
+    return replace(
+        simulation, engine=open_devices, federation=replace(simulation.federation, server_step=step)
+    )
+
+
+class RememberingDevices:
+    """Devices that compute only what is not remembered."""
+
+    def __init__(
+        self, start: Callable[[], Devices], memory: Memory, context: str, *, has_rounds: bool
+    ) -> None:
+        self._devices = start()
+        self._memory = memory
+        self._context = context
+        self._has_rounds = has_rounds  # whether results depend on the round too
+        self._report_again: Callable[[], Reports] | None = None
+        self._report_key: Key = ()
+
+    def report(
+        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+    ) -> Reports:
+        """Return what the devices report."""
+        self._report_key = (
+            self._context,
+            content_of(parameters),
+            device_index.tobytes().hex(),
+            str(round_index) if self._has_rounds else "",
+        )
+
+        def compute() -> Reports:
+            return self._devices.report(round_index, parameters, device_index, max_models=max_models)
+
+        known = self._memory.reports.get(self._report_key)
+        if known is not None:
+            self._report_again = compute
+            return known
+        self._report_again = None
+        self._memory.reports[self._report_key] = reports = compute()
+        return reports
+
+    def collect(self, device_index: IntArray) -> Iterator[Parameters]:
+        """Yield the models. Nothing is computed before the first one is asked for."""
+        self._memory.step_key = (*self._report_key, device_index.tobytes().hex())
+        return self._collect(device_index)
+
+    def _collect(self, device_index: IntArray) -> Iterator[Parameters]:
+        if self._report_again is not None:
+            self._report_again()
+        yield from self._devices.collect(device_index)
+
+    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
+        """Return the held-out devices' results."""
+        key = (self._context, content_of(parameters))
+        if key not in self._memory.evaluations:
+            self._memory.evaluations[key] = self._devices.evaluate(parameters)
+        return self._memory.evaluations[key]
+
+    def close(self) -> None:
+        """Close what computes."""
+        self._devices.close()
+
+
+@dataclass(frozen=True)
+class RememberingStep:
+    """A server step without a state, looked up by who was asked and who arrived."""
+
+    inner: ServerStep
+    memory: Memory
+
+    def initial_state(self, parameters: Parameters) -> Parameters:
+        """Return no state."""
+        return self.inner.initial_state(parameters)
+
+    def step(
+        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+    ) -> tuple[Parameters, Parameters]:
+        """Return the next global model; where it is known, the devices' models are not even made."""
+        key = self.memory.step_key
+        assert key is not None  # the models were asked for
+        known = self.memory.models.get(key)
+        if known is not None:
+            self.memory.hits += 1
+            return known, state
+        after, state = self.inner.step(parameters, models, state)
+        self.memory.keep_model(key, after)
+        return after, state
+
+
+def content_of(parameters: Parameters) -> str:
+    """Return a digest of a model."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(parameters):
+        digest.update(name.encode())
+        digest.update(parameters[name].detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _size(parameters: Parameters) -> int:
+    return sum(value.numel() * value.element_size() for value in parameters.values())

@@ -1,0 +1,169 @@
+"""The tables of the report, as rows of text: claims, their parts, Table II, the readings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fedwave.reproduce.claims import TABLE_2
+from fedwave.reproduce.items import LEARNERS
+from fedwave.reproduce.look import DATASETS, shown_scheme
+from fedwave.reproduce.readings import Reading
+from fedwave.reproduce.tables import Row
+from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
+from fedwave.runs.compare import interval, short_number
+
+Table = tuple[Sequence[str], list[list[Any]]]
+
+CLAIM_HEADER = ("", "verdict", "the paper says", "where", "seeds", "what decides")
+PART_HEADER = ("", "measured for each seed", "claimed", "paper", "mean ± 95 %", "seeds", "p", "p (Holm)", "")
+READING_HEADER = (
+    "dataset",
+    "reading",
+    *LEARNERS,
+    "NUFM − Per-FedAvg",
+    "NUFM − FedAvg",
+    "change of the first lead",
+    "paper's order",
+)
+SIDES = {"above": "above ", "below": "below ", "within": "within ±"}
+# Columns of seeds.csv and what the report calls them; of a round, in the paper's normalised units.
+CELL_FIGURES = {
+    "accuracy": "accuracy [%]",
+    "energy_j": "energy",
+    "delay_s": "time",
+    "objective": "objective of (P)",
+    "contribution": "contribution U",
+    "received": "uploads",
+    "iterations": "iterations",
+}
+GRADIENT_FIGURES = {
+    "accuracy": "accuracy [%]",
+    "loss_19": "loss, round 19",
+    "wall_time_s": "seconds of a round, one core",
+    "gradient_norm": "norm of gradients",
+    "share_below_turning_point": "devices below the turning point",
+}
+FEW_PARTS = 2  # so many are spelt out in the claim's own row
+
+
+def claims_table(claims: Sequence[JudgedClaim]) -> Table:
+    """Return a row for each claim; the verdict is its second cell."""
+    rows = [
+        [one.claim.name, one.verdict, one.claim.text, one.claim.source, one.num_seeds, _deciding(one)]
+        for one in claims
+    ]
+    return CLAIM_HEADER, rows
+
+
+def parts_table(claims: Sequence[JudgedClaim]) -> Table:
+    """Return a row for each part of each claim."""
+    return PART_HEADER, [[one.claim.name, *_part_cells(part)] for one in claims for part in one.parts]
+
+
+def accuracy_table(rows: Sequence[Row]) -> Table:
+    """Return Table II: our accuracies with their intervals over seeds, and the paper's."""
+    header = ["", *(name for scheme in LEARNERS for name in (scheme, "paper")), "seeds"]
+    table = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        cells: list[Any] = [DATASETS.get(dataset, dataset)]
+        paper = TABLE_2.get(dataset)
+        count = 0
+        for index, scheme in enumerate(LEARNERS):
+            own = [100.0 * r["accuracy"] for r in rows if r["dataset"] == dataset and r["scheme"] == scheme]
+            shown = interval(own)
+            count = max(count, shown.count)
+            cells += [f"{points(shown.mean, shown.half_width)} %", f"{paper[index]:.2f} %" if paper else "–"]
+        table.append([*cells, count])
+    return header, table
+
+
+def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
+    """Return a row for each scheme and setting, with means and 95 % intervals over seeds."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        name = shown_scheme(row["scheme"], row["counting"])
+        if row["parameter"] == "similarity_penalty":
+            name += f", λ₁ = {row['value']:g}"
+        groups.setdefault(name, []).append(row)
+    table = []
+    for name, own in groups.items():
+        scales = [100.0 if column == "accuracy" else 1.0 for column in figures]
+        shown = [
+            interval([scale * row[column] for row in own])
+            for column, scale in zip(figures, scales, strict=True)
+        ]
+        table.append([name, *("–" if not one.count else str(one) for one in shown), len(own)])
+    return ("", *figures.values(), "seeds"), table
+
+
+def readings_table(readings: Iterable[Reading]) -> Table:
+    """Return a row for each reading of each dataset."""
+    return READING_HEADER, [_reading_cells(reading) for reading in readings]
+
+
+def points(mean: float, half_width: float, sign: str = "") -> str:
+    """Return a mean with its interval, to two decimals."""
+    if math.isnan(mean):
+        return "–"
+    return f"{mean:{sign}.2f}" + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
+
+
+def _part_cells(part: JudgedPart) -> list[str]:
+    own, seen = part.part, part.outcome
+    return [
+        own.name,
+        f"{SIDES[own.side]}{own.threshold:g} {own.unit}".strip(),
+        own.paper,
+        _measured(part),
+        str(seen.count),
+        f"{seen.p_value:.2g}",
+        f"{part.corrected_p:.2g}",
+        part.decision + _more_seeds(part),
+    ]
+
+
+def _measured(part: JudgedPart) -> str:
+    half = part.outcome.half_width
+    spread = "" if math.isnan(half) else f" ± {short_number(half, 2)}"
+    mean = short_number(part.outcome.mean, 3).replace("-", "−")
+    return f"{mean}{spread} {part.part.unit}".strip()
+
+
+def _more_seeds(part: JudgedPart) -> str:
+    if part.decision != "undecided":
+        return ""
+    if part.outcome.count < 2:
+        return " (one seed tests nothing)"
+    return f" (≈ {part.seeds_needed:,} seeds would)" if part.seeds_needed else " (over 10,000 seeds)"
+
+
+def _deciding(one: JudgedClaim) -> str:
+    """Return the parts in short: the numbers where they are few, else how many of each decision."""
+    if len(one.parts) <= FEW_PARTS:
+        return "; ".join(f"{p.part.name}: {_measured(p)}, {p.decision}{_more_seeds(p)}" for p in one.parts)
+    decided: dict[str, list[JudgedPart]] = {}
+    for part in one.parts:
+        decided.setdefault(part.decision, []).append(part)
+    texts = []
+    for decision, parts in decided.items():
+        needed = [part.seeds_needed for part in parts if part.seeds_needed]
+        few, many = min(needed, default=0), max(needed, default=0)
+        span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+        texts.append(
+            f"{len(parts)} of {len(one.parts)} parts: {decision}"
+            + (f" ({span} seeds would)" if needed else "")
+        )
+    return "; ".join(texts)
+
+
+def _reading_cells(reading: Reading) -> list[str]:
+    leads = (reading.lead, reading.other_lead, reading.change)
+    return [
+        DATASETS.get(reading.dataset, reading.dataset),
+        reading.name,
+        *(f"{one.mean:.1f} %" if one.count else "–" for one in reading.accuracy),
+        *(points(one.mean, one.half_width, sign="+") if one.count else "–" for one in leads),
+        reading.order,
+    ]

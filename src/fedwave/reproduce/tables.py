@@ -1,0 +1,135 @@
+"""The per-seed values of an item: a row for each run, written to the last bit and read back."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedwave.errors import RunError
+from fedwave.reproduce.plan import Wanted
+from fedwave.reproduce.probe import FIGURES
+from fedwave.reproduce.result import Result
+from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
+from fedwave.runs.tables import to_csv
+
+SEEDS, CURVES, PROBES = "seeds.csv", "curves.csv", "probes.csv"
+TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement")
+
+Row = dict[str, Any]
+
+# What is kept of each run besides its labels: the column's name, and how it follows from the result.
+MEANS = {
+    "energy_j": "energy_j",
+    "delay_s": "delay_s",
+    "compute_energy_j": "compute_energy_j",
+    "upload_energy_j": "upload_energy_j",
+    "received": "num_received",
+    "objective": "objective",
+    "contribution": "contribution",
+    "iterations": "iterations",
+    "share_below_turning_point": "share_below_turning_point",
+    "gradient_norm": "gradient_norm_mean",
+}
+
+
+def row_of(run: Wanted, result: Result) -> Row:
+    """Return a run's labels and figures; those of joules and seconds are means over its rounds."""
+    wall_time = result.column("wall_time_s")
+    return {
+        **run.point.labels,
+        "seed": run.seed,
+        "rounds": result.num_rounds,
+        "accuracy": result.after("heldout_accuracy", result.num_rounds),
+        "accuracy_pooled": result.after("heldout_accuracy_pooled", result.num_rounds),
+        "loss": result.after("heldout_loss", result.num_rounds),
+        "loss_19": result.after("heldout_loss", ROUND_OF_THE_PAPER),
+        "train_loss_19": result.after("train_loss", ROUND_OF_THE_PAPER),
+        **{name: result.mean(column) for name, column in MEANS.items()},
+        "falls": float(np.nansum(result.column("falls"))) if "falls" in result.columns else math.nan,
+        "wall_time_s": math.nan if result.num_remembered else float(np.median(wall_time)),
+        "command": run.point.command(run.seed),
+        "key": run.key,
+    }
+
+
+def probe_rows(run: Wanted, result: Result) -> list[Row]:
+    """Return what the readings of the test found, a row for each."""
+    return [
+        {
+            "dataset": run.point.dataset,
+            "scheme": run.point.scheme,
+            "seed": run.seed,
+            "round": int(after),
+            "judgement": judgement,
+            **{name: figures[name] for name in FIGURES},
+        }
+        for after, judgements in result.probes.items()
+        for judgement, figures in judgements.items()
+    ]
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as CSV; all have the columns of the first."""
+    header = list(rows[0]) if rows else ["dataset"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_csv([list(row.values()) for row in rows], header), encoding="utf-8")
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a CSV: text, whole numbers, numbers, and NaN or None where nothing stands."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [{name: _read(name, text) for name, text in row.items()} for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, csv.Error) as error:
+        raise RunError(f"cannot read {path}: {error}. Make it again with: fedwave reproduce") from error
+
+
+def _read(name: str, text: str) -> Any:
+    if name in TEXTS:
+        return text
+    if name in ("seed", "round", "rounds", "seeds"):
+        return int(text)
+    return float(text) if text else math.nan
+
+
+class Tables:
+    """The rows of all items, as claims ask for them: one column of the runs with given labels, by seed."""
+
+    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        self.rows = rows
+
+    @classmethod
+    def read(cls, folder: Path, items: Iterable[str]) -> Tables:
+        """Return the tables in a folder; an item without any has no rows."""
+        return cls({item: read_rows(folder / item / SEEDS) for item in items})
+
+    def by_seed(self, item: str, column: str, **labels: Any) -> dict[int, float]:
+        """Return the column's value for each seed of the one setting with these labels."""
+        found: dict[int, float] = {}
+        for row in self.rows.get(item, ()):
+            if all(row[name] == value for name, value in labels.items()):
+                found[row["seed"]] = row[column]
+        return found
+
+    def values(self, item: str, parameter: str = "") -> list[float]:
+        """Return what an item varies, in order."""
+        rows = self.rows.get(item, ())
+        return sorted({row["value"] for row in rows if not parameter or row["parameter"] == parameter})
+
+    def datasets(self, item: str) -> list[str]:
+        """Return the datasets of an item, in the order of its rows."""
+        return list(dict.fromkeys(row["dataset"] for row in self.rows.get(item, ())))
+
+
+def paired(*columns: Mapping[int, float]) -> dict[int, tuple[float, ...]]:
+    """Return the values of several settings for the seeds that all of them have."""
+    shared = set.intersection(*(set(column) for column in columns)) if columns else set()
+    rows = {seed: tuple(column[seed] for column in columns) for seed in sorted(shared)}
+    return {seed: row for seed, row in rows.items() if all(math.isfinite(value) for value in row)}

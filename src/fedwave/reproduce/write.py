@@ -1,0 +1,128 @@
+"""Writes what a reproduction leaves: for each item tables, configs and pictures, and the report over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fedwave.plots.chart import Chart, plotted_rows
+from fedwave.plots.draw_chart import draw_chart
+from fedwave.reproduce.charts import charts_of
+from fedwave.reproduce.items import ITEMS, Item
+from fedwave.reproduce.plan import Wanted, wanted_runs
+from fedwave.reproduce.profile import Profile
+from fedwave.reproduce.readings import USUAL, all_readings
+from fedwave.reproduce.result import Result, Results
+from fedwave.reproduce.tables import (
+    CURVES,
+    PROBES,
+    SEEDS,
+    Row,
+    Tables,
+    probe_rows,
+    read_rows,
+    row_of,
+    write_rows,
+)
+from fedwave.reproduce.verdicts import JudgedClaim, claim_rows, judge
+
+READINGS, CLAIMS_TABLE, CONFIGS = "readings.csv", "claims.csv", "configs.toml"
+Found = list[tuple[Wanted, Result]]
+
+
+@dataclass(frozen=True)
+class Written:
+    """An item as it was written: its rows and charts."""
+
+    item: Item
+    rows: Sequence[Row]
+    charts: Sequence[Chart]
+    num_missing: int  # runs of its default seeds that were not made
+
+
+def finished_runs(
+    item: Item, profile: Profile, results: Results, *, num_seeds: int | None
+) -> tuple[Found, int]:
+    """Return an item's finished runs, also beyond the seeds asked for, and how many of these are missing.
+
+    A seed counts for a dataset once all of the item's points are finished: half a figure would be compared
+    with nothing, or, drawn from what other items have run, with itself.
+    """
+    most = max(num_seeds or 0, *(item.seeds(profile, dataset) for dataset in profile.datasets))
+    found: Found = []
+    num_missing = 0
+    incomplete = set[tuple[str, int]]()
+    for run in wanted_runs(item, profile, num_seeds=most):
+        result = run.found(results)
+        if result is not None:
+            found.append((run, result))
+            continue
+        incomplete.add((run.point.dataset, run.seed))
+        if run.seed < (num_seeds or item.seeds(profile, run.point.dataset)):
+            num_missing += 1
+    complete = [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
+    return complete, num_missing
+
+
+def write_item(
+    item: Item, profile: Profile, results: Results, folder: Path, *, num_seeds: int | None
+) -> Written:
+    """Write one item's files; of an item without a finished run, nothing."""
+    found, num_missing = finished_runs(item, profile, results, num_seeds=num_seeds)
+    if not found:
+        return Written(item, (), (), num_missing)
+    own = folder / item.name
+    write_rows(own / SEEDS, [row_of(run, result) for run, result in found])
+    write_rows(own / CURVES, [_curve_row(run, result, profile.num_rounds) for run, result in found])
+    (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
+    if item.name == "readings":
+        usual = [(run, result) for run, result in found if run.point.parameter == USUAL]
+        write_rows(own / PROBES, [row for run, result in usual for row in probe_rows(run, result)])
+        readings = all_readings(read_rows(own / SEEDS), read_rows(own / PROBES))
+        write_rows(own / READINGS, [reading.row() for reading in readings])
+    rows = read_rows(own / SEEDS)  # what is drawn and judged is what stands in the file
+    charts = charts_of(item.name, found, rows)
+    for chart in charts:
+        write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
+        draw_chart(chart, own / f"{chart.name}.png")
+    return Written(item, rows, charts, num_missing)
+
+
+def write_claims(folder: Path) -> list[JudgedClaim]:
+    """Judge the claims by the tables in a folder, and write the verdicts beside them."""
+    judged = judge(Tables.read(folder, ITEMS))
+    write_rows(folder / CLAIMS_TABLE, claim_rows(judged))
+    return judged
+
+
+def _curve_row(run: Wanted, result: Result, num_rounds: int) -> dict[str, Any]:
+    """Return a run's loss after each round, in one row; nothing after its last."""
+    losses = result.column("heldout_loss").tolist()
+    losses += [float("nan")] * (num_rounds - len(losses))
+    return {
+        **run.point.labels,
+        "seed": run.seed,
+        **{f"loss_{k}": loss for k, loss in enumerate(losses, start=1)},
+    }
+
+
+def _configs(found: Found) -> str:
+    """Return every setting of an item in full, once for all seeds, with the command that runs it."""
+    entries: dict[str, dict[str, Any]] = {}
+    for run, _ in found:
+        point = run.point
+        labels = [point.dataset, point.scheme, point.counting, point.parameter]
+        name = ", ".join(label for label in labels if label)
+        name += f" = {point.value:g}" if point.value is not None else ""
+        if name in entries:
+            entries[name]["seeds"].append(run.seed)
+            continue
+        settings = run.experiment.model_dump(mode="json", exclude_none=True)
+        settings = {key: value for key, value in settings.items() if key not in ("seed", "execution")}
+        command = point.command(run.seed).replace(f"--seed {run.seed}", "--seed SEED")
+        entries[name] = {"command": command, "seeds": [run.seed], "settings": settings}
+    return tomli_w.dumps({"run": [{"name": name, **entry} for name, entry in entries.items()]})

@@ -1,0 +1,136 @@
+"""The page in a real browser: it draws, complains of nothing, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from fedwave.errors import RunError
+from fedwave.pages.page import Html, Section, html_table, page, write_page
+from fedwave.pages.runs_page import runs_page
+from fedwave.plots.chart import Chart, ChartPanel, Series
+from fedwave.runs.compare import read_run
+from fedwave.runs.run import run_experiment
+from tests.pages.browser import open_page
+
+SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
+
+
+def chart(name: str = "one", **panel) -> Chart:
+    line = Series("a <b> & c", (1.0, 2.0), (3.0, float("nan")), (2.0, 3.0), (4.0, 5.0), 3)
+    other = Series("other", (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), 1, is_dashed=True)
+    return Chart(name, "A chart", "Its caption.", (ChartPanel("t", "x", "y", (line, other), **panel),))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    from fedwave.experiments import load_experiment
+
+    folder = tmp_path_factory.mktemp("runs")
+    made = []
+    for scheme, seed in (("ural", 0), ("ural", 1), ("ru-random", 0)):
+        experiment = load_experiment(f"digits/{scheme}", [*SMALL, "cell.num_blocks=3", f"seed={seed}"])
+        made.append(run_experiment(experiment, folder / f"{scheme}{seed}").path)
+    return [read_run(path) for path in made]
+
+
+def embedded(text: str) -> dict:
+    return json.loads(re.search(r'id="charts">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_a_page_names_no_address_to_load_from() -> None:
+    text = page("T", "", [Section("s", "S", "", [chart()])])
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", text)
+    assert "@import" not in text
+    assert "url(http" not in text
+    assert "default-src 'none'" in text
+
+
+def test_text_cannot_become_markup_or_end_the_script() -> None:
+    evil = "</script><script>alert(1)</script>"
+    one = Chart("c", evil, evil, (ChartPanel(evil, evil, evil, ()),))
+    text = page(evil, "", [Section("s", evil, html_table([evil], [[evil]]), [one])])
+    assert text.count("<script") == 2
+    assert embedded(text)["c"]["title"] == evil
+    assert "<b>x</b>" in html_table([""], [[Html("<b>x</b>")]])
+
+
+def test_missing_numbers_are_null_in_the_data() -> None:
+    data = embedded(page("T", "", [Section("s", "S", "", [chart()])]))
+    assert data["one"]["panels"][0]["series"][0]["mean"] == [3.0, None]
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"cannot write the page .*page\.html: .+\. Choose another --out"):
+        write_page(tmp_path / "file" / "page.html", "text")
+    with pytest.raises(RunError, match=r"cannot write the page"):
+        write_page(tmp_path, "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+def test_charts_are_drawn_in_a_browser(tmp_path, is_dark) -> None:
+    kinds = [chart("line"), chart("log", has_log_x=True, has_log_y=True), chart("bars", kind="bars")]
+    path = write_page(tmp_path / "page.html", page("T", "", [Section("s", "S", "", kinds)]))
+    seen = open_page(path, tmp_path, is_dark=is_dark)
+    assert (seen.wrong, seen.loaded, seen.console) == ([], [], [])
+    assert seen.dom.count('role="img"') == 3
+    drawn = re.sub(r"<script.*?</script>", "", seen.dom, flags=re.DOTALL)
+    assert "NaN" not in drawn
+    assert drawn.count("a &lt;b&gt; &amp; c") >= 3  # a legend entry for each chart
+    assert ("#7b8dff" in drawn) == is_dark  # blue that can be told from the other blue on black
+
+
+def test_the_watch_sees_errors_and_requests(tmp_path) -> None:
+    """The test above can fail: a page that errs and loads is seen to."""
+    text = page("T", '<img src="http://127.0.0.1:9/x.png">', [])
+    path = write_page(tmp_path / "page.html", text.replace("</body>", "<script>absent()</script></body>"))
+    seen = open_page(path, tmp_path)
+    assert any("absent" in line for line in seen.wrong)
+    assert any("127.0.0.1:9" in line for line in (*seen.wrong, *seen.loaded))
+    assert seen.console
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_of_runs_opens_in_a_browser(runs, tmp_path, width) -> None:
+    path = write_page(tmp_path / "report.html", runs_page(runs))
+    seen = open_page(path, tmp_path, width=width)
+    assert (seen.wrong, seen.loaded, seen.console) == ([], [], [])
+    charts = embedded(path.read_text(encoding="utf-8"))
+    assert set(charts) == {"curves", "selection", "phases", "per-device", "terms"}
+    assert seen.dom.count('role="img"') == sum(len(one["panels"]) for one in charts.values())
+
+
+def test_the_page_of_runs_shows_their_numbers(runs) -> None:
+    text = runs_page(runs)
+    charts = embedded(text)
+    ural, random = charts["curves"]["panels"][0]["series"]
+    losses = [run.curve("heldout_loss") for run in runs]
+    assert ural["mean"] == pytest.approx(((losses[0] + losses[1]) / 2).tolist(), rel=1e-5)
+    assert random["mean"] == pytest.approx(losses[2].tolist(), rel=1e-5)
+    counts = sum(len(row) for row in runs[2].columns["selected_devices"])
+    share = charts["selection"]["panels"][0]["series"][1]["mean"]
+    assert sum(share) / 100 * 3 == pytest.approx(counts, rel=1e-4)
+    phases = {panel["title"]: panel["series"][1]["mean"][0] for panel in charts["phases"]["panels"]}
+    assert phases["upload"] == pytest.approx(runs[2].curve("upload_energy_j").sum(), rel=1e-5)
+    per_device = charts["per-device"]["panels"][0]["series"][1]["mean"]
+    assert sum(per_device) == pytest.approx(runs[2].last("cumulative_energy_j"), rel=1e-4)
+    assert charts["terms"]["panels"][0]["series"][1]["mean"] == pytest.approx(
+        runs[2].curve("objective").tolist(), rel=1e-5
+    )
+    differing = re.findall(r"<td>([\w.]+)</td>", text.split('id="differences"')[1].split("</section>")[0])
+    assert {"selection.policy", "cell.method"} <= set(differing)
+    assert "algorithm.meta_lr" not in differing
+
+
+def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:
+    from fedwave.experiments import load_experiment
+
+    run = run_experiment(
+        load_experiment("digits/nufm", [*SMALL, "selection.num_selected=2"]), tmp_path / "run"
+    )
+    charts = embedded(runs_page([read_run(run.path)]))
+    assert set(charts) == {"curves", "selection"}

@@ -1,0 +1,65 @@
+"""The committed reproduction: verdicts follow from its tables, and its numbers can be made again."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import shlex
+
+import pytest
+
+from fedwave.experiments import load_experiment
+from fedwave.numerics import NUMERICS_VERSION
+from fedwave.reproduce.items import ITEMS
+from fedwave.reproduce.tables import Tables
+from fedwave.reproduce.trial import run_trial
+from fedwave.reproduce.verdicts import claim_rows, judge
+from tests.docs.pages import DOCS
+
+FOLDER = DOCS / "reproduction"
+needs_results = pytest.mark.skipif(
+    not (FOLDER / "claims.csv").exists(), reason="docs/reproduction/ has no results yet"
+)
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (FOLDER / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@needs_results
+def test_the_committed_verdicts_follow_from_the_committed_tables() -> None:
+    rows, written = claim_rows(judge(Tables.read(FOLDER, ITEMS))), table("claims.csv")
+    assert len(rows) == len(written) > 0
+    for row, old in zip(rows, written, strict=True):
+        for name in ("claim", "part", "decision", "verdict"):
+            assert str(row[name]) == old[name]
+        for name in ("mean", "half_width", "p_holm"):
+            old_value = float(old[name]) if old[name] else math.nan
+            assert row[name] == pytest.approx(old_value, rel=1e-9, nan_ok=True)
+
+
+@needs_results
+def test_the_committed_reports_show_the_committed_verdicts() -> None:
+    for name, cell in (("report.md", "| {} | {} |"), ("report.html", '<td>{}</td><td><span class="verdict')):
+        text = (FOLDER / name).read_text(encoding="utf-8")
+        for claim, verdict in {row["claim"]: row["verdict"] for row in table("claims.csv")}.items():
+            assert cell.format(claim, verdict) in text
+        assert f"numerics version {NUMERICS_VERSION}" in text
+
+
+@needs_results
+@pytest.mark.slow
+def test_a_committed_point_is_made_again_to_the_last_digit() -> None:
+    if "FEDWAVE_DATA" not in os.environ:
+        pytest.skip("FEDWAVE_DATA is not set: no Fashion-MNIST")
+    rows = [
+        row for row in table("fig-4/seeds.csv") if row["scheme"] == "RU-Greedy" and row["counting"] == "ours"
+    ]
+    words = shlex.split(rows[0]["command"])
+    settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
+    result = run_trial(load_experiment(words[2], [*settings, f"seed={rows[0]['seed']}"]))
+    assert result.after("heldout_accuracy", result.num_rounds) == float(rows[0]["accuracy"])
+    assert result.after("heldout_loss", 19) == float(rows[0]["loss_19"])
+    assert result.mean("energy_j") == float(rows[0]["energy_j"])

@@ -1,0 +1,93 @@
+"""The items are the paper's: its parameters, its schemes; and runs are shared where they are the same."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from fedwave.experiments import load_experiment
+from fedwave.reproduce.items import ITEMS, IVES, URAL
+from fedwave.reproduce.point import key_of
+from fedwave.reproduce.profile import PAPER, QUICK
+
+
+def values(item: str, parameter: str) -> set[float | None]:
+    return {point.value for point in ITEMS[item].points(PAPER) if point.parameter == parameter}
+
+
+def test_what_is_varied_is_table_iii_of_the_paper() -> None:
+    assert values("fig-2", "num_selected") == {20, 30, 40}
+    assert values("fig-3", "num_local_steps") == set(range(1, 11))
+    assert values("fig-5", "num_blocks") == {1, 5, 10, 20, 30, 40, 50}
+    assert values("fig-6", "max_gain") == {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0}
+    for weight in ("energy_weight", "delay_weight"):
+        assert values("fig-7", weight) == {0.5, 1.0, 1.5, 2.0, 2.5}
+
+
+def test_the_settings_of_the_paper_reach_the_runs() -> None:
+    for item in ITEMS.values():
+        for point in item.points(PAPER):
+            run = point.experiment(3)
+            assert (run.seed, run.partition.num_devices, run.algorithm.meta_lr) == (3, 100, 0.001)
+            assert run.num_rounds == (19 if run.algorithm.num_local_steps > 1 else 50)
+            if run.cell is not None:
+                assert (run.data.dataset, run.algorithm.num_local_steps) == ("fashion-mnist", 1)
+                assert point.counting != "paper" or run.selection.everyone_computes or point.scheme == IVES
+            if point.parameter == "num_blocks":
+                assert run.cell is not None
+                assert run.cell.num_blocks == point.value
+            if point.parameter == "max_gain":
+                assert run.cell is not None
+                assert run.cell.channel.high == point.value
+
+
+def test_figure_4_has_the_papers_ives_ours_and_the_optimum() -> None:
+    found = {(p.scheme, p.counting): p.experiment(0) for p in ITEMS["fig-4"].points(PAPER)}
+    printed, corrected, optimal = (
+        found[key].cell for key in ((IVES, "paper"), ("URAL-IVES", "ours"), (URAL, "ours"))
+    )
+    assert printed is not None
+    assert corrected is not None
+    assert optimal is not None
+    assert printed.method == corrected.method == "ives"
+    assert (printed.method_options, corrected.method_options) == ({"keep_negative": True}, {})
+    assert optimal.method == "optimal"
+    assert found["RU-Greedy", "paper"].selection.everyone_computes
+    assert not found["RU-Greedy", "ours"].selection.everyone_computes
+
+
+def test_runs_are_shared_between_items() -> None:
+    keys = {name: {key_of(p.experiment(0)) for p in item.points(PAPER)} for name, item in ITEMS.items()}
+    assert keys["table-2"] <= keys["fig-2"]
+    assert keys["fig-4"] <= keys["fig-5"]
+    assert keys["fig-4"] <= keys["fig-6"]
+    assert len(keys["fig-4"] & keys["fig-7"]) == 3
+    assert len(keys["fig-3"] & keys["fig-2"]) == 6
+    assert len(keys["readings"] & keys["table-2"]) == 6
+
+
+@pytest.mark.parametrize("profile", [PAPER, QUICK], ids=lambda profile: profile.family)
+def test_the_command_of_a_point_is_its_run(profile) -> None:
+    for item in ITEMS.values():
+        for point in item.points(profile):
+            words = shlex.split(point.command(7))
+            assert words[:2] == ["fedwave", "run"]
+            settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
+            again = load_experiment(words[2], [*settings, f"seed={words[words.index('--seed') + 1]}"])
+            assert again == point.experiment(7)
+
+
+def test_the_key_is_that_of_the_numbers() -> None:
+    def key(*settings: str) -> str:
+        return key_of(load_experiment("digits/ural", settings))
+
+    assert key("num_rounds=3", "name=other", "execution.workers=3") == key()
+    for setting in ("seed=1", "cell.energy_weight=2", "evaluation.every=2", "selection.num_selected=3"):
+        assert key(setting) != key()
+
+
+def test_another_numerics_version_shares_nothing(monkeypatch) -> None:
+    before = key_of(load_experiment("digits/nufm"))
+    monkeypatch.setattr("fedwave.reproduce.point.NUMERICS_VERSION", -1)
+    assert key_of(load_experiment("digits/nufm")) != before

@@ -1,0 +1,93 @@
+"""A run that finds its rounds in a memory has the bits of one that computes them in a folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedwave.experiments import load_experiment
+from fedwave.reproduce.point import learning_key
+from fedwave.reproduce.remember import Memory, content_of
+from fedwave.reproduce.trial import run_trial
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.run import run_experiment
+
+SMALL = ["num_rounds=4", "partition.num_devices=16", "model.channels=[4]", "execution.workers=1"]
+SCHEMES = ["ural-ives", "ural", "nufm-greedy", "nufm-random", "ru-greedy", "ru-random"]
+
+
+def small(scheme: str, *settings: str):
+    return load_experiment(f"digits/{scheme}", [*SMALL, "cell.num_blocks=3", *settings])
+
+
+def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
+    memory = Memory()
+    remembered = {scheme: run_trial(small(scheme), memory=memory) for scheme in SCHEMES}
+    # Two schemes that train the same models, and one that has begun alike.
+    assert remembered["nufm-random"].num_remembered == 4
+    assert remembered["ru-random"].num_remembered == 4
+    assert remembered["ural-ives"].num_remembered == 0
+    for scheme, result in remembered.items():
+        table = RunFolder(run_experiment(small(scheme), tmp_path / scheme).path).table()
+        for name in result.columns:
+            if name in table and name != "wall_time_s":
+                np.testing.assert_array_equal(result.column(name), table[name], err_msg=f"{scheme} {name}")
+        assert {"heldout_loss", "energy_j", "delay_s", "objective"} <= set(result.columns) & set(table)
+
+
+def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
+    memory = Memory()
+    run_trial(small("nufm-greedy"), memory=memory)
+    other = small("nufm-greedy", "selection.num_selected=2")
+    alone, after_another = run_trial(other), run_trial(other, memory=memory)
+    assert after_another.num_remembered == 0
+    assert alone.columns["heldout_loss"] == after_another.columns["heldout_loss"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["seed=1", "algorithm.inner_lr=0.03", "model.channels=[5]", "selection.similarity_penalty=2",
+     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2"],
+)  # fmt: skip
+def test_what_changes_learning_shares_nothing(setting: str) -> None:
+    assert learning_key(small("nufm-greedy", setting)) != learning_key(small("nufm-greedy"))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["cell.energy_weight=3", "selection.everyone_computes=true", "num_rounds=9", "evaluation.every=2"],
+)
+def test_who_pays_and_who_is_chosen_may_share(setting: str) -> None:
+    assert learning_key(small("nufm-greedy", setting)) == learning_key(small("nufm-greedy"))
+
+
+def test_the_oldest_models_are_forgotten_when_there_are_too_many() -> None:
+    memory = Memory(max_bytes=1)
+    first = run_trial(small("nufm-greedy"), memory=memory)
+    assert len(memory.models) == 1
+    again = run_trial(small("nufm-random"), memory=memory)
+    assert again.num_remembered == 0
+    assert again.columns["heldout_loss"] == first.columns["heldout_loss"]
+
+
+def test_steps_with_a_state_are_not_shared() -> None:
+    memory = Memory()
+    for scheme in ("nufm-greedy", "nufm-random"):
+        run_trial(small(scheme, "algorithm.server_step=momentum"), memory=memory)
+    assert memory.hits == 0
+
+
+def test_batches_drawn_afresh_belong_to_their_round() -> None:
+    memory = Memory()
+    settings = ("algorithm.query_batch_size=1", "cell.delay_weight=1e9")  # nobody uploads: the model stays
+    shared = run_trial(small("ural", *settings), memory=memory)
+    assert len(set(shared.columns["train_loss"])) == 4
+    assert shared.columns["train_loss"] == run_trial(small("ural", *settings)).columns["train_loss"]
+
+
+def test_models_that_differ_in_a_bit_have_other_contents() -> None:
+    import torch
+
+    one = {"a": torch.zeros(2), "b": torch.ones(1)}
+    assert content_of(one) == content_of({"b": torch.ones(1), "a": torch.zeros(2)})
+    assert content_of(one) != content_of({"a": torch.tensor([0.0, 1e-45]), "b": torch.ones(1)})
