@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
     "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "console"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
+    "flower": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs"},
     "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console"},
 }
 
