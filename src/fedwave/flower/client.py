@@ -11,7 +11,6 @@ from flwr.clientapp.typing import ClientAppCallable, Mod
 from fedwave.flower.device import Device
 from fedwave.flower.kept import KEPT_GLOBAL, KEPT_MODEL, keep, require_kept
 from fedwave.flower.messages import ANY_DEVICE, ARRAYS, CONFIG, Grant, reply_with, to_arrays, to_record
-from fedwave.flower.secure import add_masked_upload
 
 
 def client_app(
@@ -70,6 +69,8 @@ def client_app(
         return reply_with(message, metrics={**figures, "num-examples": device.num_samples})
 
     if secure_aggregation:
+        from fedwave.flower.masked_upload import add_masked_upload
+
         add_masked_upload(app)
     return app
 

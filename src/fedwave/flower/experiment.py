@@ -10,8 +10,9 @@ from flwr.app import ArrayRecord, Context
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
-from fedwave.flower.device import PoolDevice
-from fedwave.flower.messages import from_parameters, to_record
+from fedwave.flower.messages import to_record
+from fedwave.flower.parameters import from_parameters
+from fedwave.flower.pool_device import PoolDevice
 from fedwave.flower.strategy import TwoPhase
 from fedwave.server import ContributionAudit
 from fedwave.simulation.simulation import Simulation

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
-from fedwave.learning import Parameters
 from fedwave.units import FloatArray
 
 HELLO = "query.hello"  # once to every node: which device it is, and how many samples it has
@@ -90,7 +88,16 @@ def reply_with(
 
 def size_bytes(message: Message) -> int:
     """Return the bytes of a message's records, as Flower counts them; 0 for an error."""
-    return 0 if message.has_error() else sum(record.count_bytes() for record in message.content.values())
+    return 0 if message.has_error() else sum(_record_bytes(record) for record in message.content.values())
+
+
+def _record_bytes(record: ArrayRecord | ConfigRecord | MetricRecord) -> int:
+    if not isinstance(record, ConfigRecord):
+        return int(record.count_bytes())
+    lists = [value if isinstance(value, list) else [value] for value in record.values()]
+    values = [value for one in lists for value in one]  # Flower's own count raises where a text is empty
+    sizes = [len(value) if isinstance(value, str | bytes) else 8 for value in values]
+    return sum(map(len, record)) + sum(sizes)
 
 
 def to_record(arrays: Mapping[str, NDArray[Any]], order: Iterable[str] | None = None) -> ArrayRecord:
@@ -102,13 +109,3 @@ def to_record(arrays: Mapping[str, NDArray[Any]], order: Iterable[str] | None = 
 def to_arrays(record: ArrayRecord) -> NamedArrays:
     """Return a trusted model's arrays; for one that a node sent, see ``checks``."""
     return {name: array.numpy() for name, array in record.items()}
-
-
-def to_parameters(arrays: Mapping[str, NDArray[Any]]) -> Parameters:
-    """Return a model as torch has it, sorted by name as in a run: the order of a sum decides its bits."""
-    return {name: torch.from_numpy(np.array(arrays[name])) for name in sorted(arrays)}
-
-
-def from_parameters(parameters: Parameters) -> NamedArrays:
-    """Return a torch model's arrays."""
-    return {name: value.detach().cpu().numpy() for name, value in parameters.items()}

@@ -86,11 +86,16 @@ def greet(
     account.sent("hello", messages)
     replies = list(grid.send_and_receive(messages, timeout=timeout_s))
     account.came("hello", replies)
-    # By their ids: who is given which free place must not depend on who answers first.
-    for reply in sorted(replies, key=lambda reply: reply.metadata.src_node_id):
-        node = reply.metadata.src_node_id
+    hellos: dict[int, Mapping[str, Any]] = {}
+    for reply in replies:
         try:
-            device = nodes.welcome(node, metrics_of(reply, MAX_HELLO_BYTES))
+            hellos[reply.metadata.src_node_id] = metrics_of(reply, MAX_HELLO_BYTES)
+        except BadReply as why:
+            account.drop(reply.metadata.src_node_id, "hello", why)
+    # First those that ask for a place, then the others by their ids: never by who happens to answer first.
+    for node in sorted(hellos, key=lambda node: (hellos[node].get("device") == ANY_DEVICE, node)):
+        try:
+            device = nodes.welcome(node, hellos[node])
             log(INFO, "node %d is device %d, with %d samples", node, device, nodes.num_samples[device])
         except BadReply as why:
             account.drop(node, "hello", why)

@@ -10,7 +10,8 @@ from flwr.app import ArrayRecord, Message
 
 from fedwave.flower.account import RoundAccount
 from fedwave.flower.checks import BadReply, model_of
-from fedwave.flower.messages import UPLOAD, Grant, NamedArrays, message_to, to_arrays, to_parameters
+from fedwave.flower.messages import UPLOAD, Grant, NamedArrays, message_to, to_arrays
+from fedwave.flower.parameters import to_parameters
 from fedwave.learning import Parameters
 from fedwave.server import ContributionAudit, Reports
 from fedwave.server.audit import model_norms

@@ -22,8 +22,9 @@ from flwr.supercore import log
 from fedwave.errors import DivergenceError
 from fedwave.flower.account import RoundAccount
 from fedwave.flower.checks import BadReply, metrics_of
-from fedwave.flower.messages import EVALUATE, from_parameters, message_to, to_arrays, to_parameters, to_record
+from fedwave.flower.messages import EVALUATE, message_to, to_arrays, to_record
 from fedwave.flower.nodes import Nodes, greet, wait_for_nodes
+from fedwave.flower.parameters import from_parameters, to_parameters
 from fedwave.flower.phase_one import gather_reports
 from fedwave.flower.phase_two import checked_models, grants_of, upload_messages
 from fedwave.flower.secure import SecureSum

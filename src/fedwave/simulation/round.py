@@ -44,7 +44,8 @@ def play_round(federation: Federation, devices: Devices, state: State) -> tuple[
     reports = devices.report(k, state.parameters, asked, max_models=planner.max_models)  # Alg. 1, 3-11
     after, events = decide_round(federation, state, reports, channel)
     if len(events.outcome.received):  # else the model stays as it is
-        after = take_models(federation, after, devices.collect(events.outcome.received))
+        models = devices.collect(events.outcome.received)
+        after = take_models(federation, after, models)
     return after, events
 
 
