@@ -36,7 +36,7 @@ class Loopback:
         self.port = free_port()
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         self._started: list[subprocess.Popen[bytes]] = []
-        self._ports = {self.port}
+        self.ports = {self.port}
         self.environment = {
             **os.environ,
             "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -59,6 +59,12 @@ class Loopback:
     ) -> None:
         for process in reversed(self._started):
             stop(process)
+        deadline = time.monotonic() + 30.0
+        while (left := self.processes()) and time.monotonic() < deadline:  # what a killed SuperLink leaves
+            for process_id in left:
+                with suppress(ProcessLookupError):
+                    os.kill(process_id, signal.SIGKILL)
+            time.sleep(0.2)
 
     # Deployment ------------------------------------------------------------------------------------------
 
@@ -74,9 +80,10 @@ class Loopback:
         )  # fmt: skip
 
     def start_node(
-        self, device: int, *, register: bool = True, **environment: str
+        self, device: int, *, register: bool = True, node_config: dict[str, object] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start the SuperNode of a device; its key is registered first."""
+        config = {"partition-id": device, **(node_config or {})}
         key = self.folder / f"node-{device}"
         if not key.exists():
             write_node_key(key)
@@ -88,9 +95,8 @@ class Loopback:
             "--superlink", f"{LOCALHOST}:{self.port}",
             "--root-certificates", self.folder / "ca.crt",
             "--auth-supernode-private-key", key,
-            "--node-config", f"partition-id={device}",
+            "--node-config", " ".join(f"{name}={toml(value)}" for name, value in config.items()),
             "--host", LOCALHOST, "--port", self._free_port(),
-            **environment,
         )  # fmt: skip
         return self.nodes[device]
 
@@ -149,6 +155,15 @@ class Loopback:
         """Return what a process has printed: ``superlink``, ``node-0``, or ``run-<id>``, the server app."""
         return (self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")
 
+    def processes(self) -> list[int]:
+        """Return the processes of this federation, which know its folder (where there is a /proc)."""
+        mark, found = f"FLWR_HOME={self.environment['FLWR_HOME']}".encode(), []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it ended, or is another user's
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+        return found
+
     # Inside ----------------------------------------------------------------------------------------------
 
     def _superlink(self, *arguments: object) -> subprocess.Popen[bytes]:
@@ -172,7 +187,7 @@ class Loopback:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [str(BIN / program), *map(str, arguments)],
-                env={**self.environment, **environment},
+                env=self.environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # its own children end with it
@@ -186,9 +201,9 @@ class Loopback:
         (self.folder / "flwr" / "config.toml").write_text(text, encoding="utf-8")
 
     def _free_port(self) -> int:
-        while (port := free_port()) in self._ports:
+        while (port := free_port()) in self.ports:
             pass
-        self._ports.add(port)
+        self.ports.add(port)
         return port
 
 

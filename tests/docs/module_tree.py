@@ -27,6 +27,7 @@ PARTS = (
     "experiments",
     "runs",
     "plots",
+    "flower",
     "cli",
     "__main__",
 )

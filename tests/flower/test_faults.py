@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ConfigRecord, Error, Message, RecordDict
 from flwr.serverapp.strategy import Result
 
 from fedwave.learning.server_steps.momentum import ServerMomentum
+from tests.flower.bad_replies import Change, a_pickle, arrays, lie, lies_about_its_shape, metrics
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
-from tests.flower.toy import SIZE, app, contribution_of, rounds_by_hand, samples_of, target_of
+from tests.flower.toy import SIZE, app, rounds_by_hand, target_of
 from tests.flower.toy_server import first_arrays, first_model, strategy
 
 N = 6
 BEST = rounds_by_hand(first_model(), 1, 1, present=list(range(N)))[1][0][0]  # selected in the first round
-Change = Callable[[Message, Message], Message | None]
-
-
-def metrics(**changes: Any) -> Change:
-    def change(message: Message, reply: Message) -> Message:
-        record = dict(reply.content.metric_records["metrics"])
-        for name, value in changes.items():
-            if value is None:
-                del record[name]
-            else:
-                record[name] = value
-        return Message(RecordDict({"metrics": MetricRecord(record)}), reply_to=message)
-
-    return change
-
-
-def arrays(record: dict[str, Array]) -> Change:
-    def change(message: Message, reply: Message) -> Message:
-        content = RecordDict({"arrays": ArrayRecord(record), "metrics": MetricRecord({"num-examples": 1})})
-        return Message(content, reply_to=message)
-
-    return change
-
-
-def lies_about_its_shape() -> Array:
-    """A header that claims a terabyte, before a few bytes."""
-    honest = Array(np.zeros(SIZE, np.float32))
-    data = honest.data.replace(b"(6,), }", b"(99999999999,), }")[: len(honest.data)]
-    return Array(dtype="float32", shape=(SIZE,), stype="numpy.ndarray", data=data)
-
-
-def a_pickle() -> Array:
-    data = (
-        b"\x93NUMPY\x01\x00v\x00{'descr': '|O', 'fortran_order': False, 'shape': (6,), }".ljust(127) + b"\n"
-    )
-    return Array(dtype="object", shape=(SIZE,), stype="numpy.ndarray", data=data + b"cos\nsystem\n")
 
 
 BAD_REPORTS: dict[str, tuple[Change, str]] = {
@@ -233,12 +197,6 @@ def test_finite_uploads_whose_mean_is_not_finite_do_not_become_the_model(said: l
     result = server.start(grid, first_arrays(), num_rounds=1)
     np.testing.assert_array_equal(result.arrays["w"].numpy(), first_model())
     assert any("the global model is not finite after round 0" in line for line in said)
-
-
-def lie(message: Message, reply: Message) -> Message:
-    """Device 0 claims ten thousand times its norm: if it is believed, it is always selected."""
-    norm = 1e4 * reply.content.metric_records["metrics"]["gradient_norms"][0]
-    return metrics(gradient_norms=[norm], contribution=contribution_of(norm, samples_of(0)))(message, reply)
 
 
 def train_with_a_liar(num_selected: int, num_rounds: int, **options: Any) -> Result:
