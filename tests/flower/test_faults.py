@@ -38,6 +38,7 @@ BAD_REPORTS: dict[str, tuple[Change, str]] = {
     "no samples": (metrics(num_samples=0), "num_samples must be a whole number >= 1, got 0"),
     "half a sample": (metrics(num_samples=1.5), "num_samples must be a whole number >= 1, got 1.5"),
     "an absurd contribution": (metrics(contribution=1e300), "contribution 1e+300 is absurd"),
+    "a huge norm": (metrics(gradient_norms=[1e200]), "is absurd"),
     "a contribution of its own": (
         metrics(contribution=1e6),
         "contribution 1e+06 is not that of its gradient norms",
@@ -49,6 +50,16 @@ BAD_REPORTS: dict[str, tuple[Change, str]] = {
         'has no record "metrics"',
     ),
     "no record": (lambda message, reply: Message(RecordDict(), reply_to=message), 'has no record "metrics"'),
+    "a gain like a laser's": (
+        metrics(
+            channel_gain=[1e300],
+            max_power_w=1.0,
+            max_frequency_hz=1.0,
+            capacitance=1.0,
+            cycles_per_sample=1.0,
+        ),
+        "the device's radio is absurd",
+    ),
     "negative power": (
         metrics(
             channel_gain=[1.0], max_power_w=-1.0, max_frequency_hz=1.0, capacitance=1.0, cycles_per_sample=1.0
@@ -82,6 +93,19 @@ BAD_UPLOADS: dict[str, tuple[Change, str]] = {
     "a pickle": (arrays({"w": a_pickle()}), "w has dtype object, the global model float32"),
     "rubbish": (
         arrays({"w": Array(dtype="float32", shape=(6,), stype="numpy.ndarray", data=b"rubbish")}),
+        "w is no array",
+    ),
+    "brackets": (
+        arrays(
+            {
+                "w": Array(
+                    dtype="float32",
+                    shape=(6,),
+                    stype="numpy.ndarray",
+                    data=b"\x93NUMPY\x01\x00\xe8\x03" + b"(" * 999 + b"\n",
+                )
+            }
+        ),
         "w is no array",
     ),
     "two models": (

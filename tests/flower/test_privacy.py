@@ -10,6 +10,7 @@ from flwr.server.workflow import SecAggPlusWorkflow
 from flwr.serverapp.strategy import (
     DifferentialPrivacyClientSideAdaptiveClipping,
     DifferentialPrivacyClientSideFixedClipping,
+    DifferentialPrivacyServerSideAdaptiveClipping,
     DifferentialPrivacyServerSideFixedClipping,
     Result,
 )
@@ -80,6 +81,19 @@ def test_adaptive_clipping_gets_its_bit() -> None:
     assert len(result.train_metrics_clientapp) == 2
     uploads = [reply for _, kind, _, reply in grid.log if kind == "train.upload"]
     assert all(reply.content.metric_records["metrics"]["norm_bit"] in (0, 1) for reply in uploads)
+    assert private.clipping_norm != CLIP
+
+
+def test_adaptive_clipping_on_the_server_wraps_the_strategy() -> None:
+    private = DifferentialPrivacyServerSideAdaptiveClipping(
+        strategy(N, 2, audited=False),
+        noise_multiplier=0.1,
+        num_sampled_clients=2,
+        initial_clipping_norm=CLIP,
+        clipped_count_stddev=0.1,
+    )
+    result = private.start(FakeGrid(app, N), first_arrays(), num_rounds=2)
+    assert result.train_metrics_clientapp[1]["received"] == chosen_first()
     assert private.clipping_norm != CLIP
 
 

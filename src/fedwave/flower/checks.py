@@ -16,6 +16,7 @@ from fedwave.flower.messages import METRICS, NamedArrays, Radio, size_bytes
 from fedwave.units import FloatArray
 
 MAX_CONTRIBUTION = 1e30  # float32 norms whose squares are larger would not have been finite
+MAX_RADIO = 1e18  # of any limit or gain in SI units: larger ones would overflow in the plan
 HEADROOM_BYTES = 4096  # of a model's reply beyond the model that was sent out: names and headers
 _RADIO_NUMBERS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
 
@@ -61,7 +62,7 @@ def report_of(reply: Message, *, num_local_steps: int, max_bytes: int) -> Device
     if len(norms) != num_local_steps:
         raise BadReply(f"gradient_norms has {len(norms)} entries, one for each of {num_local_steps} steps")
     contribution = _number(metrics, "contribution")
-    if max(abs(contribution), float(norms.max()) ** 2) > MAX_CONTRIBUTION:
+    if abs(contribution) > MAX_CONTRIBUTION or norms.max() > math.sqrt(MAX_CONTRIBUTION):
         raise BadReply(f"contribution {contribution:g} is absurd")
     return DeviceReport(
         contribution=contribution,
@@ -100,7 +101,7 @@ def _array_of(name: str, array: Array, like: Array) -> Any:
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(stream)
-    except (ValueError, TypeError, EOFError) as error:
+    except Exception as error:  # of numpy's parsers, which raise whatever a hostile header makes them
         raise BadReply(f"{name} is no array: {_short(error)}") from None
     if dtype != wanted.dtype:
         raise BadReply(f"{name} has dtype {dtype}, the global model {wanted.dtype}")
@@ -121,7 +122,10 @@ def _radio_of(metrics: Mapping[str, Any]) -> Radio | None:
     numbers = {name: _number(metrics, name) for name in _RADIO_NUMBERS}
     if min(numbers["max_power_w"], numbers["max_frequency_hz"]) <= 0 or min(numbers.values()) < 0:
         raise BadReply(f"the device's limits must be positive, got {_short(numbers)}")
-    return Radio(channel_gain=_numbers(metrics, "channel_gain"), **numbers)
+    gain = _numbers(metrics, "channel_gain")
+    if max(*numbers.values(), float(gain.max())) > MAX_RADIO:
+        raise BadReply(f"the device's radio is absurd: {_short(numbers)}, gains up to {gain.max():g}")
+    return Radio(channel_gain=gain, **numbers)
 
 
 def _number(metrics: Mapping[str, Any], name: str) -> float:

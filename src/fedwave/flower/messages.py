@@ -65,9 +65,14 @@ class Grant:
 
 
 def message_to(
-    node_id: int, kind: str, *, arrays: ArrayRecord | None = None, config: Mapping[str, Any], ttl_s: float
+    node_id: int,
+    kind: str,
+    *,
+    arrays: ArrayRecord | None = None,
+    config: Mapping[str, Any],
+    ttl_s: float | None,
 ) -> Message:
-    """Return a message to a node; who has not answered when ``ttl_s`` is over need not answer any more."""
+    """Return a message to a node, which need not be answered when ``ttl_s`` is over; None: Flower's own."""
     content = RecordDict({CONFIG: ConfigRecord(dict(config))})
     if arrays is not None:
         content[ARRAYS] = arrays

@@ -38,10 +38,6 @@ class Nodes:
         """Return the node of a device."""
         return self._node_of_device[device_index]
 
-    def device_of(self, node_id: int) -> int | None:
-        """Return the device of a node."""
-        return {node: device for device, node in self._node_of_device.items()}.get(node_id)
-
     def connected(self, node_ids: Iterable[int]) -> list[int]:
         """Forget the nodes that are gone; return those that have not said hello."""
         now = set(node_ids)

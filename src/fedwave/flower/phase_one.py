@@ -40,6 +40,8 @@ def gather_reports(
     for reply in replies:
         node = reply.metadata.src_node_id
         try:
+            if not reply.has_error() and device_of_node.get(node) in (None, *usable):
+                raise BadReply("it was not asked, or has answered before")
             report = report_of(reply, num_local_steps=num_local_steps, max_bytes=max_bytes)
             if audit is not None:
                 fault = audit.of_report(report.contribution, report.gradient_norms, report.num_samples)

@@ -36,7 +36,7 @@ def grants_of(events: RoundEvents) -> dict[int, Grant]:
 
 
 def upload_messages(
-    grant_of_node: Mapping[int, Grant], config: Mapping[str, Any], *, ttl_s: float
+    grant_of_node: Mapping[int, Grant], config: Mapping[str, Any], *, ttl_s: float | None
 ) -> list[Message]:
     """Return the messages that ask for the models. The global one is not sent again: nodes have it."""
     return [

@@ -82,6 +82,8 @@ class TwoPhase(Strategy):
         self._events: RoundEvents | None = None  # None: nobody uploads in this round
         self._secure_model: Parameters | None = None
         self._account = RoundAccount(0)
+        self._has_waited = False
+        self._timeout_s: float | None = None  # of phase 2, as far as we know it
 
     # The loop is Flower's; before it, a checkpoint is looked for -----------------------------------------
 
@@ -96,6 +98,7 @@ class TwoPhase(Strategy):
         evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
     ) -> Result:
         """Train for ``num_rounds`` rounds, those of an earlier start that left a checkpoint included."""
+        self._timeout_s = timeout
         if self._folder is not None:
             self._folder.path.mkdir(parents=True, exist_ok=True)
         with nullcontext() if self._folder is None else locked(self._folder.path):
@@ -126,8 +129,10 @@ class TwoPhase(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Let everybody compute and report, plan, and return the messages to the chosen."""
-        if len(self._nodes.devices) == 0:
-            wait_for_nodes(grid, self.min_nodes)
+        wait_for_nodes(
+            grid, 1 if self._has_waited else self.min_nodes
+        )  # rounds with nobody at all would fly by
+        self._has_waited = True
         state = self._state_with(arrays)
         k = state.next_round
         self._sent, self._events, self._account = arrays, None, RoundAccount(k)
@@ -160,7 +165,7 @@ class TwoPhase(Strategy):
         if self.secure_sum is not None:
             self._secure_model = self.secure_sum.model(grid, grants, arrays, self._nodes, self._account)
             return []
-        messages = upload_messages(grants, config, ttl_s=self.report_timeout_s)
+        messages = upload_messages(grants, config, ttl_s=self._timeout_s)
         self._account.sent("upload", messages)
         return messages
 
@@ -229,7 +234,7 @@ class TwoPhase(Strategy):
             return []
         values = {**config, "round": self._state.next_round - 1}
         nodes = [self._nodes.node_of(device) for device in self._nodes.devices.tolist()]
-        ttl_s = self.report_timeout_s
+        ttl_s = self._timeout_s
         return [message_to(node, EVALUATE, arrays=arrays, config=values, ttl_s=ttl_s) for node in nodes]
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
