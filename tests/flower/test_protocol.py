@@ -7,9 +7,17 @@ import pytest
 from flwr.app import MetricRecord
 
 from fedwave.errors import RunError
-from fedwave.flower import client_app
+from fedwave.flower import Grant, Radio, TwoPhase, client_app
+from fedwave.flower.messages import message_to
+from fedwave.learning.server_steps.mean import ServerMean
+from fedwave.selection import TopContribution
+from fedwave.server import CellPlanner, Chooser, ContributionScale, Reports
+from fedwave.simulation.round import Federation
+from fedwave.simulation.world import IdealWorld
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.fleet import Fleet
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
-from tests.flower.toy import Quadratic, app, rounds_by_hand, target_of
+from tests.flower.toy import Quadratic, app, contribution_of, rounds_by_hand, samples_of, target_of
 from tests.flower.toy_server import first_arrays, first_model, strategy
 
 N = 6
@@ -150,3 +158,63 @@ def test_nodes_evaluate_when_it_is_due() -> None:
     model, _ = rounds_by_hand(first_model(), 4, 1, present=[0, 1, 2])
     losses = [0.5 * np.sum((model - target_of(i)) ** 2.0) for i in range(3)]
     assert dict(result.evaluate_metrics_clientapp[4]) == {"loss": pytest.approx(np.mean(losses))}
+
+
+def test_a_node_never_sends_the_model_of_another_round(said: list[str]) -> None:
+    grid = FakeGrid(app, 2)
+    strategy(2, 1).start(grid, first_arrays(), num_rounds=1)  # both keep the model of round 0
+    ask = message_to(FIRST_NODE, "train.upload", config={"round": 1}, ttl_s=60.0)
+    (reply,) = grid.send_and_receive([ask])
+    assert reply.has_error()
+    assert "keeps the model of round 0, got asked for round 1" in reply.error.reason
+
+
+def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
+    """Two blocks, four devices whose gains differ: the plan is that of a planner that knew all of it."""
+    n, blocks = 4, 2
+    gain = np.random.default_rng(1).exponential(1e-11, (n, blocks))
+    limits = {"max_power_w": 0.2, "max_frequency_hz": 1e9, "capacitance": 1e-28, "cycles_per_sample": 1e6}
+
+    class InACell(Quadratic):
+        def radio(self, round_index: int) -> Radio:
+            return Radio(channel_gain=gain[self.position], **limits)
+
+    def planner(fleet: Fleet, num_samples: np.ndarray) -> CellPlanner:
+        return CellPlanner(
+            chooser=Chooser(TopContribution(n), num_samples, seed=0),
+            method="optimal",
+            fleet=fleet,
+            num_blocks=blocks,
+            bandwidth_hz=180e3,
+            noise_psd_w_per_hz=4e-21,
+            model_bits=1e6,
+            num_local_steps=1,
+            energy_weight=1.0,
+            delay_weight=1.0,
+            scale=ContributionScale("normalised"),
+        )
+
+    unknown = planner(Fleet(*np.ones((4, n))), np.ones(n, dtype=np.int64))
+    federation = Federation(planner=unknown, world=IdealWorld(), server_step=ServerMean())
+    grants: list[tuple[int, Grant]] = []
+    grid = FakeGrid(client_app(lambda c: InACell(int(c.node_config["partition-id"]), grants)), n)
+    result = TwoPhase(federation, num_devices=n).start(grid, first_arrays(), num_rounds=1)
+
+    samples = np.array([samples_of(i) for i in range(n)])
+    known = planner(Fleet(*(np.full(n, limits[name]) for name in limits)), samples)
+    norms = np.array([np.linalg.norm((first_model() - target_of(i)).astype(np.float64)) for i in range(n)])
+    reports = Reports(
+        device_index=np.arange(n),
+        contribution=np.array([contribution_of(norms[i], samples_of(i)) for i in range(n)]),
+        loss=norms**2 / 2,
+        num_samples=samples,
+        gradient_norms=norms[:, None],
+    )
+    plan, _ = known.plan(0, reports, ChannelDraw(gain, np.zeros(blocks)), known.initial_state())
+    assert plan.allocation is not None
+    assert result.train_metrics_clientapp[1]["selected"] == plan.selected.tolist()
+    assert [device for device, _ in sorted(grants, key=lambda pair: pair[0])] == plan.selected.tolist()
+    for device, grant in grants:
+        assert grant.block == plan.allocation.block_of_device[device]
+        assert grant.transmit_power_w == pytest.approx(plan.allocation.transmit_power_w[device])
+        assert grant.cpu_frequency_hz == pytest.approx(plan.allocation.cpu_frequency_hz[device])
