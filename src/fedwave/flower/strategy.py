@@ -129,9 +129,8 @@ class TwoPhase(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Let everybody compute and report, plan, and return the messages to the chosen."""
-        wait_for_nodes(
-            grid, 1 if self._has_waited else self.min_nodes
-        )  # rounds with nobody at all would fly by
+        # Later, for one at least: without anybody, all rounds that are left would be skipped in no time.
+        wait_for_nodes(grid, 1 if self._has_waited else self.min_nodes)
         self._has_waited = True
         state = self._state_with(arrays)
         k = state.next_round
