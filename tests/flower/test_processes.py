@@ -66,15 +66,20 @@ def test_the_simulated_federation_learns_what_fedwave_run_learns(
     assert "the same devices as fedwave run, and the same model" in capsys.readouterr().out
 
 
-def test_nothing_listens_beyond_the_loopback_interface(federation: Any) -> None:
-    ours = {f"{port:04X}" for port in federation.ports}
-    seen = set()
+def listening(ports: set[int]) -> dict[int, str]:
+    """The addresses, as the kernel writes them, on which these ports are listened to."""
+    found = {}
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         address, port = line.split()[1].split(":")
-        if port in ours and line.split()[3] == "0A":  # listening
-            assert address == "0100007F"  # 127.0.0.1
-            seen.add(port)
-    assert len(seen) == 5  # the SuperLink and four SuperNodes
+        if line.split()[3] == "0A" and int(port, 16) in ports:
+            found[int(port, 16)] = address
+    return found
+
+
+def test_nothing_listens_beyond_the_loopback_interface(federation: Any) -> None:
+    assert len(federation.ports) == 5  # the SuperLink and four SuperNodes
+    wait_until(lambda: set(listening(federation.ports)) == federation.ports, 4 * DEADLINE_S)
+    assert set(listening(federation.ports).values()) == {"0100007F"}  # 127.0.0.1
 
 
 def test_a_killed_server_is_started_again_and_goes_on(federation: Any, tmp_path: Path) -> None:
