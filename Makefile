@@ -4,7 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow test-processes lint format clean bench install
+# Flower holds back other libraries: it has a .venv-flower of its own.
+FLOWER_VENV := .venv-flower
+FLOWER_BIN := $(FLOWER_VENV)/bin
+FLOWER_STAMP := $(FLOWER_VENV)/.installed
+
+.PHONY: demo demo-flower test test-slow test-processes lint format clean bench bench-flower install
 
 install: $(STAMP)
 
@@ -13,8 +18,17 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	touch $(STAMP)
 
+$(FLOWER_STAMP): pyproject.toml constraints-flower.txt
+	test -x $(FLOWER_BIN)/python || $(PYTHON) -m venv $(FLOWER_VENV)
+	$(FLOWER_BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints-flower.txt --editable ".[dev,flower]"
+	touch $(FLOWER_STAMP)
+
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
+
+# One SuperLink and four SuperNodes as processes on this machine, three rounds over TLS, all stopped again.
+demo-flower: $(FLOWER_STAMP)
+	$(FLOWER_BIN)/python examples/flower/run_federation.py
 
 # Processes side by side, each on one core; whoever is done first takes over tests from the others.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -26,9 +40,12 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
-# Real clusters on this machine, one at a time: two nodes, killed workers, killed drivers.
-test-processes: $(STAMP)
+# Real clusters and federations on this machine, one at a time: killed workers, drivers and nodes. Flower's tests on a grid in one
+# process come along, and the commands with the typer that Flower needs.
+test-processes: $(STAMP) $(FLOWER_STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
+	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -n auto tests/flower tests/cli
+	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -m processes tests/flower
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -48,5 +65,8 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_cell.py
 	$(BIN)/python -m pytest benchmarks
 
+bench-flower: $(FLOWER_STAMP)
+	$(FLOWER_BIN)/python benchmarks/bench_flower.py
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) $(FLOWER_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo

@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "pages": GROUND | {"experiments", "runs", "plots"},
     "reproduce": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs", "plots", "pages"},
     "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console", "pages", "reproduce"},
+    "flower": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs"},
 }
 
 

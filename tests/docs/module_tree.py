@@ -30,6 +30,7 @@ PARTS = (
     "plots",
     "pages",
     "reproduce",
+    "flower",
     "cli",
     "__main__",
 )

@@ -18,7 +18,7 @@ LONG = "x" * 300
 WORDS = [
     (["frobnicate"], "No such command 'frobnicate'"),
     (["run", "--nope"], "No such option: --nope"),
-    (["run", "digits/nufm", "digits/nufm"], "Got unexpected extra argument(s) (digits/nufm)"),
+    (["run", "digits/nufm", "digits/nufm"], "Got unexpected extra argument"),
     (["run", "digits/nufm", "--seed", "x"], "Invalid value for '--seed'"),
     (["run", "digits/nufm", "--seed", "-3"], "seed must be greater than or equal to 0, got -3"),
     (["run", ""], '"" is neither a preset nor a .toml file'),

@@ -72,7 +72,8 @@ def download(
     if name not in DOWNLOADS:
         raise ConfigError(f"Nothing to download for {name}: {DATASETS[name].origin}. Use it as it is.")
     if data_dir is None and context.parent is not None:
-        data_dir = context.parent.params.get("data_dir")
+        given = context.parent.params.get("data_dir")
+        data_dir = None if given is None else Path(given)
     console = Console(markup=False)
     console.print(f"{name}: about {DOWNLOADS[name].size_mb} MB. Licence: {DATASETS[name].licence}.")
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -130,7 +131,10 @@ def _explain_usage(error: BaseException) -> tuple[str, int | None]:
 
     if isinstance(error, typer.Abort):
         return "Interrupted.", STOPPED
-    if isinstance(error, typer.TyperException):
+    own: type[BaseException] | None = getattr(typer, "TyperException", None)
+    if isinstance(
+        error, own or import_module("click").ClickException
+    ):  # older ones, as Flower needs: click's
         message = getattr(error, "format_message", error.__str__)()
         # Without a message, the help itself was shown.
         return f"error: {message} See --help." if message else "", WRONG_INPUT

@@ -22,6 +22,7 @@ class Chooser:
     num_samples: IntArray  # D_i of every device
     seed: int
     everyone_computes: bool = False  # also those that the policy will not choose, as Eq. (30) counts
+    present: IntArray | None = None  # sorted: whom a server of real devices can reach; None: everybody
 
     @property
     def num_devices(self) -> int:
@@ -35,7 +36,8 @@ class Chooser:
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return who computes: whom the policy asks, or everybody."""
         if self.everyone_computes:
-            return np.arange(self.num_devices, dtype=np.int64)
+            everybody = np.arange(self.num_devices, dtype=np.int64)
+            return everybody if self.present is None else self.present
         return self._asked(round_index, history_from_state(state, self.num_devices))
 
     def select(self, round_index: int, reports: Reports, state: PlannerState) -> IntArray:
@@ -67,4 +69,5 @@ class Chooser:
             num_samples=self.num_samples,
             history=history,
         )
-        return self.policy.ask(everybody, rng=generator(self.seed, Stream.SELECTION, round_index))
+        candidates = everybody if self.present is None else everybody.among(self.present)
+        return self.policy.ask(candidates, rng=generator(self.seed, Stream.SELECTION, round_index))

@@ -1,0 +1,1 @@
+"""A Flower app that trains an experiment of fedwave on real nodes."""

@@ -1,0 +1,65 @@
+"""The algorithm on real devices: translation between the parts of fedwave and Flower's messages.
+
+The strategy goes into anybody's ``ServerApp``, the client app onto every node. Planner, mean and checkpoints
+are those of the other engines, and so is what a device computes. Names are loaded when they are first used:
+a node whose device is your own needs no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fedwave.errors import import_extra
+
+import_extra("flwr", purpose="training on real devices", extra="flower")
+
+_HOME = {
+    "client_app": "client",
+    "Device": "device",
+    "Update": "device",
+    "device_of_experiment": "experiment",
+    "initial_arrays": "experiment",
+    "simulation_of": "experiment",
+    "strategy_of_experiment": "experiment",
+    "Grant": "messages",
+    "Radio": "messages",
+    "PoolDevice": "pool_device",
+    "SecureSum": "secure",
+    "TwoPhase": "strategy",
+}
+
+if TYPE_CHECKING:
+    from fedwave.flower.client import client_app
+    from fedwave.flower.device import Device, Update
+    from fedwave.flower.experiment import (
+        device_of_experiment,
+        initial_arrays,
+        simulation_of,
+        strategy_of_experiment,
+    )
+    from fedwave.flower.messages import Grant, Radio
+    from fedwave.flower.pool_device import PoolDevice
+    from fedwave.flower.secure import SecureSum
+    from fedwave.flower.strategy import TwoPhase
+
+__all__ = [
+    "Device",
+    "Grant",
+    "PoolDevice",
+    "Radio",
+    "SecureSum",
+    "TwoPhase",
+    "Update",
+    "client_app",
+    "device_of_experiment",
+    "initial_arrays",
+    "simulation_of",
+    "strategy_of_experiment",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fedwave.flower' has no attribute {name!r}")
+    return getattr(import_module(f"fedwave.flower.{_HOME[name]}"), name)

@@ -1,0 +1,66 @@
+"""A Flower app from an experiment: a preset or TOML file gives the same run here as with ``fedwave run``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from flwr.app import ArrayRecord, Context
+
+from fedwave.experiments import load_experiment
+from fedwave.experiments.build import build_simulation
+from fedwave.flower.messages import to_record
+from fedwave.flower.parameters import from_parameters
+from fedwave.flower.pool_device import PoolDevice
+from fedwave.flower.strategy import TwoPhase
+from fedwave.server import ContributionAudit
+from fedwave.simulation.simulation import Simulation
+
+
+def simulation_of(run_config: Mapping[str, Any]) -> Simulation:
+    """Return the simulation of a run's ``experiment`` and ``overrides``, a list with spaces between."""
+    source, overrides = run_config.get("experiment", ""), run_config.get("overrides", "")
+    return _simulation(str(source), str(overrides))
+
+
+@lru_cache(maxsize=2)  # a process serves many messages, and in a simulation many nodes
+def _simulation(source: str, overrides: str) -> Simulation:
+    return build_simulation(load_experiment(source or None, overrides.split()))
+
+
+def device_of_experiment(context: Context) -> PoolDevice:
+    """Return the training device of which a node's config gives the number, ``partition-id``."""
+    return PoolDevice(simulation_of(context.run_config), int(context.node_config["partition-id"]))
+
+
+def initial_arrays(simulation: Simulation) -> ArrayRecord:
+    """Return theta^0 as Flower takes it."""
+    return to_record(from_parameters(simulation.initial_state().parameters))
+
+
+def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
+    """Return the strategy of an experiment; ``options`` are those of ``TwoPhase``.
+
+    It waits for all devices, and compares uploads with reports, unless the options say otherwise.
+    """
+    local = simulation.local
+    settings: dict[str, Any] = {
+        "num_devices": len(simulation.train),
+        "num_local_steps": local.num_local_steps,
+        "min_nodes": len(simulation.train),
+        "audit": audit_of(simulation),
+        **options,
+    }
+    return TwoPhase(simulation.federation, **settings)
+
+
+def audit_of(simulation: Simulation, **options: Any) -> ContributionAudit:
+    """Return the audit with the experiment's learning rate and penalties."""
+    local = simulation.local
+    return ContributionAudit(
+        meta_lr=getattr(local.rule, "meta_lr"),  # noqa: B009 - all of ours have one, the protocol needs none
+        similarity_penalty=local.similarity_penalty,
+        variance_penalty=local.variance_penalty,
+        **options,
+    )

@@ -1,0 +1,116 @@
+"""What travels between the server and the nodes: kinds of messages, names of their records, their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from numpy.typing import NDArray
+
+from fedwave.units import FloatArray
+
+HELLO = "query.hello"  # once to every node: which device it is, and how many samples it has
+REPORT = "train.report"  # phase 1: the model goes out, a few numbers come back
+UPLOAD = "train.upload"  # phase 2, to the chosen alone: a few numbers go out, the model comes back
+EVALUATE = "evaluate"
+
+ANY_DEVICE = -1  # a node that leaves it to the server which device it is
+ARRAYS, METRICS, CONFIG = "arrays", "metrics", "config"  # the records of a message
+
+NamedArrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Radio:
+    """What a device in a radio cell says of itself, and the channel that it measured for the round."""
+
+    channel_gain: FloatArray  # h of each block, or one for all
+    max_power_w: float
+    max_frequency_hz: float
+    capacitance: float
+    cycles_per_sample: float  # c; the workload is tau c D
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """What the server tells a chosen device: its block, power and CPU frequency; None without a cell."""
+
+    round_index: int
+    block: int | None = None
+    transmit_power_w: float | None = None
+    cpu_frequency_hz: float | None = None
+
+    def to_config(self) -> dict[str, int | float]:
+        """Return the values that are set, as a message carries them."""
+        values: dict[str, int | float | None] = {
+            "round": self.round_index,
+            "block": self.block,
+            "transmit_power_w": self.transmit_power_w,
+            "cpu_frequency_hz": self.cpu_frequency_hz,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Grant:
+        """Return the grant that a message carries."""
+        return cls(
+            round_index=int(config["round"]),
+            block=config.get("block"),
+            transmit_power_w=config.get("transmit_power_w"),
+            cpu_frequency_hz=config.get("cpu_frequency_hz"),
+        )
+
+
+def message_to(
+    node_id: int,
+    kind: str,
+    *,
+    arrays: ArrayRecord | None = None,
+    config: Mapping[str, Any],
+    ttl_s: float | None,
+) -> Message:
+    """Return a message to a node, which need not be answered when ``ttl_s`` is over; None: Flower's own."""
+    content = RecordDict({CONFIG: ConfigRecord(dict(config))})
+    if arrays is not None:
+        content[ARRAYS] = arrays
+    return Message(content, dst_node_id=node_id, message_type=kind, ttl=ttl_s)
+
+
+def reply_with(
+    message: Message, *, metrics: Mapping[str, Any] | None = None, arrays: ArrayRecord | None = None
+) -> Message:
+    """Return a reply."""
+    content = RecordDict()
+    if arrays is not None:
+        content[ARRAYS] = arrays
+    if metrics is not None:
+        content[METRICS] = MetricRecord(dict(metrics))
+    return Message(content, reply_to=message)
+
+
+def size_bytes(message: Message) -> int:
+    """Return the bytes of a message's records, as Flower counts them; 0 for an error."""
+    return 0 if message.has_error() else sum(_record_bytes(record) for record in message.content.values())
+
+
+def _record_bytes(record: ArrayRecord | ConfigRecord | MetricRecord) -> int:
+    if not isinstance(record, ConfigRecord):
+        return int(record.count_bytes())
+    lists = [value if isinstance(value, list) else [value] for value in record.values()]
+    values = [value for one in lists for value in one]  # Flower's own count raises where a text is empty
+    sizes = [len(value) if isinstance(value, str | bytes) else 8 for value in values]
+    return sum(map(len, record)) + sum(sizes)
+
+
+def to_record(arrays: Mapping[str, NDArray[Any]], order: Iterable[str] | None = None) -> ArrayRecord:
+    """Return a model as a message carries it; ``order`` is that of its names."""
+    names = list(arrays) if order is None else list(order)
+    return ArrayRecord({name: Array(np.ascontiguousarray(arrays[name])) for name in names})
+
+
+def to_arrays(record: ArrayRecord) -> NamedArrays:
+    """Return a trusted model's arrays; for one that a node sent, see ``checks``."""
+    return {name: array.numpy() for name, array in record.items()}

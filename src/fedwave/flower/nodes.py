@@ -1,0 +1,105 @@
+"""Which Flower node is which device of the plan, and how many samples it has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from logging import INFO
+from typing import Any
+
+import numpy as np
+from flwr.serverapp import Grid
+from flwr.supercore import log
+
+from fedwave.flower.account import RoundAccount
+from fedwave.flower.checks import BadReply, metrics_of, num_samples_of
+from fedwave.flower.messages import ANY_DEVICE, HELLO, message_to
+from fedwave.units import IntArray
+
+MAX_HELLO_BYTES = 4096
+POLL_S = 1.0
+
+
+class Nodes:
+    """The nodes that have said hello. A device's place stays its own while its node is connected."""
+
+    def __init__(self, num_devices: int) -> None:
+        self.num_devices = num_devices
+        self.num_samples: IntArray = np.ones(num_devices, dtype=np.int64)  # until a device says how many
+        self._node_of_device: dict[int, int] = {}
+        self._refused: set[int] = set()  # said hello, and there was no place
+
+    @property
+    def devices(self) -> IntArray:
+        """The devices that can be reached, sorted."""
+        return np.array(sorted(self._node_of_device), dtype=np.int64)
+
+    def node_of(self, device_index: int) -> int:
+        """Return the node of a device."""
+        return self._node_of_device[device_index]
+
+    def connected(self, node_ids: Iterable[int]) -> list[int]:
+        """Forget the nodes that are gone; return those that have not said hello."""
+        now = set(node_ids)
+        self._node_of_device = {device: node for device, node in self._node_of_device.items() if node in now}
+        self._refused &= now
+        return sorted(now - set(self._node_of_device.values()) - self._refused)
+
+    def welcome(self, node_id: int, hello: Mapping[str, Any]) -> int:
+        """Give a node its place, the one that it asks for or the first that is free."""
+        num_samples = num_samples_of(hello)
+        wanted = hello.get("device", ANY_DEVICE)
+        try:
+            device = self._place_for(wanted)
+        except BadReply:
+            self._refused.add(node_id)
+            raise
+        self._node_of_device[device] = node_id
+        self.num_samples[device] = num_samples
+        return device
+
+    def _place_for(self, wanted: object) -> int:
+        if wanted == ANY_DEVICE:
+            free = sorted(set(range(self.num_devices)) - set(self._node_of_device))
+            if not free:
+                raise BadReply(f"all {self.num_devices} places are taken")
+            return free[0]
+        if not isinstance(wanted, int) or not 0 <= wanted < self.num_devices:
+            raise BadReply(f"it says it is device {wanted}, of {self.num_devices} devices (0 to n - 1)")
+        if wanted in self._node_of_device:
+            raise BadReply(f"it says it is device {wanted}, which node {self._node_of_device[wanted]} is")
+        return wanted
+
+
+def greet(
+    grid: Grid, nodes: Nodes, config: Mapping[str, Any], *, timeout_s: float, account: RoundAccount
+) -> None:
+    """Let the nodes that are new say which device they are."""
+    newcomers = nodes.connected(grid.get_node_ids())
+    if not newcomers:
+        return
+    messages = [message_to(node, HELLO, config=config, ttl_s=timeout_s) for node in newcomers]
+    account.sent("hello", messages)
+    replies = list(grid.send_and_receive(messages, timeout=timeout_s))
+    account.came("hello", replies)
+    hellos: dict[int, Mapping[str, Any]] = {}
+    for reply in replies:
+        try:
+            hellos[reply.metadata.src_node_id] = metrics_of(reply, MAX_HELLO_BYTES)
+        except BadReply as why:
+            account.drop(reply.metadata.src_node_id, "hello", why)
+    # First those that ask for a place, then the others by their ids: never by who happens to answer first.
+    for node in sorted(hellos, key=lambda node: (hellos[node].get("device") == ANY_DEVICE, node)):
+        try:
+            device = nodes.welcome(node, hellos[node])
+            log(INFO, "node %d is device %d, with %d samples", node, device, nodes.num_samples[device])
+        except BadReply as why:
+            account.drop(node, "hello", why)
+
+
+def wait_for_nodes(grid: Grid, min_nodes: int) -> None:
+    """Return when so many nodes are connected."""
+    if len(list(grid.get_node_ids())) < min_nodes:
+        log(INFO, "waiting for %d nodes", min_nodes)
+    while len(list(grid.get_node_ids())) < min_nodes:
+        time.sleep(POLL_S)

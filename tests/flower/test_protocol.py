@@ -1,0 +1,220 @@
+"""The two-phase round against a plain loop, and what travels in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flwr.app import MetricRecord
+
+from fedwave.errors import RunError
+from fedwave.flower import Grant, Radio, TwoPhase, client_app
+from fedwave.flower.messages import message_to
+from fedwave.learning.server_steps.mean import ServerMean
+from fedwave.selection import TopContribution
+from fedwave.server import CellPlanner, Chooser, ContributionScale, Reports
+from fedwave.simulation.round import Federation
+from fedwave.simulation.world import IdealWorld
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.fleet import Fleet
+from tests.flower.fake_grid import FIRST_NODE, FakeGrid
+from tests.flower.toy import Quadratic, app, contribution_of, rounds_by_hand, samples_of, target_of
+from tests.flower.toy_server import first_arrays, first_model, strategy
+
+N = 6
+
+
+def test_rounds_are_those_of_a_plain_loop() -> None:
+    result = strategy(N, 2).start(FakeGrid(app, N), first_arrays(), num_rounds=5)
+    model, chosen = rounds_by_hand(first_model(), 5, 2, present=list(range(N)))
+    np.testing.assert_array_equal(result.arrays["w"].numpy(), model)
+    assert [record["selected"] for record in result.train_metrics_clientapp.values()] == chosen
+    assert list(result.train_metrics_clientapp) == [1, 2, 3, 4, 5]
+    first = result.train_metrics_clientapp[1]
+    mean_loss = np.mean([0.5 * np.sum((first_model() - target_of(i)) ** 2.0) for i in range(N)])
+    assert first["loss"] == pytest.approx(mean_loss)
+
+
+def test_who_is_not_selected_never_sends_a_model() -> None:
+    grid = FakeGrid(app, N)
+    result = strategy(N, 2).start(grid, first_arrays(), num_rounds=3)
+    for record in result.train_metrics_clientapp.values():
+        assert len(record["selected"]) == 2
+    selected = [set(record["selected"]) for record in result.train_metrics_clientapp.values()]
+    uploads = [(node - FIRST_NODE) for node, kind, _, _ in grid.log if kind == "train.upload"]
+    assert sorted(uploads) == sorted(device for few in selected for device in few)
+    for _, kind, message, reply in grid.log:
+        carries_model = bool(reply.content.array_records)
+        assert carries_model == (kind == "train.upload")
+        assert bool(message.content.array_records) == (kind == "train.report")  # it goes down once a round
+
+
+def test_the_bytes_of_each_phase_are_those_of_its_messages() -> None:
+    grid = FakeGrid(app, N)
+    result = strategy(N, 2).start(grid, first_arrays(), num_rounds=2)
+    counted = dict.fromkeys(
+        ("report_bytes_up", "report_bytes_down", "upload_bytes_up", "upload_bytes_down"), 0
+    )
+    for record in result.train_metrics_clientapp.values():
+        for name in counted:
+            counted[name] += record[name]
+    for phase in ("report", "upload"):
+        sent = [(message, reply) for _, kind, message, reply in grid.log if kind == f"train.{phase}"]
+        for name, at in (("down", 0), ("up", 1)):
+            total = sum(r.count_bytes() for pair in sent for r in pair[at].content.values())
+            assert counted[f"{phase}_bytes_{name}"] == total
+    model_bytes = first_arrays().count_bytes()
+    assert counted["report_bytes_down"] >= 2 * N * model_bytes
+    assert counted["upload_bytes_up"] >= 2 * 2 * model_bytes
+    assert counted["upload_bytes_down"] < 2 * 2 * model_bytes  # the model is not sent a second time
+
+
+def test_a_node_says_hello_once_and_may_leave_its_place_to_the_server() -> None:
+    grid = FakeGrid(client_app(lambda context: Quadratic(0)), 0)
+    for node in (50, 49, 48):
+        grid.join(0, node_id=node, colour="red")  # no partition-id
+    grid.join(1, node_id=51, **{"partition-id": 1})
+    result = strategy(4, 1).start(grid, first_arrays(), num_rounds=3)
+    assert [grid.kinds(node).count("query.hello") for node in (48, 49, 50, 51)] == [1, 1, 1, 1]
+    assert result.train_metrics_clientapp[1]["reported"] == [0, 1, 2, 3]
+
+
+def test_a_place_is_given_once(said: list[str]) -> None:
+    grid = FakeGrid(app, 3)
+    twin = grid.join(1, node_id=7000)
+    stranger = grid.join(9, node_id=7001)
+    result = strategy(3, 1).start(grid, first_arrays(), num_rounds=2)
+    assert result.train_metrics_clientapp[1]["dropped_nodes"] == [twin, stranger]
+    assert result.train_metrics_clientapp[2]["dropped_nodes"] == []  # refused once, not asked again
+    text = "\n".join(said)
+    assert f"dropped the hello of node {twin}: it says it is device 1, which node {FIRST_NODE + 1} is" in text
+    assert f"dropped the hello of node {stranger}: it says it is device 9, of 3 devices" in text
+    grid.leave(1)
+    grid.contexts.pop(twin)
+    grid.join(1, node_id=7002)  # the device comes back as another node
+    strategy(3, 1).start(grid, first_arrays(), num_rounds=1)
+    assert "train.report" in grid.kinds(7002)
+
+
+def test_nodes_may_join_and_leave_between_rounds() -> None:
+    present = {0: [0, 1, 2], 1: [0, 1, 2, 5], 2: [0, 2, 5], 3: [0, 2, 5]}
+    grid = FakeGrid(app, 3)
+
+    def come_and_go(server_round: int, arrays: object) -> MetricRecord | None:
+        if server_round == 1:
+            grid.join(5)
+        if server_round == 2:
+            grid.leave(1)
+        return None
+
+    result = strategy(N, 2).start(grid, first_arrays(), num_rounds=4, evaluate_fn=come_and_go)
+    model, chosen = rounds_by_hand(first_model(), 4, 2, present=present)
+    np.testing.assert_array_equal(result.arrays["w"].numpy(), model)
+    rounds = list(result.train_metrics_clientapp.values())
+    assert [record["reported"] for record in rounds] == list(present.values())
+    assert [record["selected"] for record in rounds] == chosen
+
+
+def test_a_killed_server_goes_on_from_its_checkpoint(tmp_path) -> None:
+    whole = strategy(N, 2).start(FakeGrid(app, N), first_arrays(), num_rounds=5)
+    shown: list[int] = []
+
+    class Killed(Exception):  # noqa: N818 - it stands for a signal
+        pass
+
+    def die(server_round: int, arrays: object) -> None:
+        if server_round == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        strategy(N, 2, checkpoint=tmp_path).start(
+            FakeGrid(app, N), first_arrays(), num_rounds=5, evaluate_fn=die
+        )
+    result = strategy(N, 2, checkpoint=tmp_path).start(
+        FakeGrid(app, N), first_arrays(), num_rounds=5, evaluate_fn=lambda r, a: shown.append(r)
+    )
+    assert shown == [2, 3, 4, 5]
+    assert list(result.train_metrics_clientapp) == [3, 4, 5]
+    assert dict(result.train_metrics_clientapp[3]) == {
+        **whole.train_metrics_clientapp[3],
+        **_hello(result, 3),
+    }
+    np.testing.assert_array_equal(result.arrays["w"].numpy(), whole.arrays["w"].numpy())
+    again = strategy(N, 2, checkpoint=tmp_path).start(FakeGrid(app, N), first_arrays(), num_rounds=5)
+    np.testing.assert_array_equal(again.arrays["w"].numpy(), whole.arrays["w"].numpy())  # nothing left to do
+    assert again.train_metrics_clientapp == {}
+    with pytest.raises(RunError, match="belongs to another run"):
+        strategy(N, 2, checkpoint=tmp_path, identity="other").start(FakeGrid(app, N), first_arrays())
+
+
+def _hello(result, number: int) -> dict:
+    """A server that was started anew greets its nodes again: those bytes alone differ."""
+    record = result.train_metrics_clientapp[number]
+    return {name: record[name] for name in record if name.startswith("hello")}
+
+
+def test_nodes_evaluate_when_it_is_due() -> None:
+    result = strategy(3, 1, evaluate_every=2).start(FakeGrid(app, 3), first_arrays(), num_rounds=4)
+    assert list(result.evaluate_metrics_clientapp) == [2, 4]
+    model, _ = rounds_by_hand(first_model(), 4, 1, present=[0, 1, 2])
+    losses = [0.5 * np.sum((model - target_of(i)) ** 2.0) for i in range(3)]
+    assert dict(result.evaluate_metrics_clientapp[4]) == {"loss": pytest.approx(np.mean(losses))}
+
+
+def test_a_node_never_sends_the_model_of_another_round(said: list[str]) -> None:
+    grid = FakeGrid(app, 2)
+    strategy(2, 1).start(grid, first_arrays(), num_rounds=1)  # both keep the model of round 0
+    ask = message_to(FIRST_NODE, "train.upload", config={"round": 1}, ttl_s=60.0)
+    (reply,) = grid.send_and_receive([ask])
+    assert reply.has_error()
+    assert "keeps the model of round 0, got asked for round 1" in reply.error.reason
+
+
+def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
+    """Two blocks, four devices whose gains differ: the plan is that of a planner that knew all of it."""
+    n, blocks = 4, 2
+    gain = np.random.default_rng(1).exponential(1e-11, (n, blocks))
+    limits = {"max_power_w": 0.2, "max_frequency_hz": 1e9, "capacitance": 1e-28, "cycles_per_sample": 1e6}
+
+    class InACell(Quadratic):
+        def radio(self, round_index: int) -> Radio:
+            return Radio(channel_gain=gain[self.position], **limits)
+
+    def planner(fleet: Fleet, num_samples: np.ndarray) -> CellPlanner:
+        return CellPlanner(
+            chooser=Chooser(TopContribution(n), num_samples, seed=0),
+            method="optimal",
+            fleet=fleet,
+            num_blocks=blocks,
+            bandwidth_hz=180e3,
+            noise_psd_w_per_hz=4e-21,
+            model_bits=1e6,
+            num_local_steps=1,
+            energy_weight=1.0,
+            delay_weight=1.0,
+            scale=ContributionScale("normalised"),
+        )
+
+    unknown = planner(Fleet(*np.ones((4, n))), np.ones(n, dtype=np.int64))
+    federation = Federation(planner=unknown, world=IdealWorld(), server_step=ServerMean())
+    grants: list[tuple[int, Grant]] = []
+    grid = FakeGrid(client_app(lambda c: InACell(int(c.node_config["partition-id"]), grants)), n)
+    result = TwoPhase(federation, num_devices=n).start(grid, first_arrays(), num_rounds=1)
+
+    samples = np.array([samples_of(i) for i in range(n)])
+    known = planner(Fleet(*(np.full(n, limits[name]) for name in limits)), samples)
+    norms = np.array([np.linalg.norm((first_model() - target_of(i)).astype(np.float64)) for i in range(n)])
+    reports = Reports(
+        device_index=np.arange(n),
+        contribution=np.array([contribution_of(norms[i], samples_of(i)) for i in range(n)]),
+        loss=norms**2 / 2,
+        num_samples=samples,
+        gradient_norms=norms[:, None],
+    )
+    plan, _ = known.plan(0, reports, ChannelDraw(gain, np.zeros(blocks)), known.initial_state())
+    assert plan.allocation is not None
+    assert result.train_metrics_clientapp[1]["selected"] == plan.selected.tolist()
+    assert [device for device, _ in sorted(grants, key=lambda pair: pair[0])] == plan.selected.tolist()
+    for device, grant in grants:
+        assert grant.block == plan.allocation.block_of_device[device]
+        assert grant.transmit_power_w == pytest.approx(plan.allocation.transmit_power_w[device])
+        assert grant.cpu_frequency_hz == pytest.approx(plan.allocation.cpu_frequency_hz[device])
