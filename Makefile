@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 $(FLOWER_STAMP): pyproject.toml constraints-flower.txt
 	test -x $(FLOWER_BIN)/python || $(PYTHON) -m venv $(FLOWER_VENV)
-	$(FLOWER_BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints-flower.txt --editable ".[dev,flower]"
+	$(FLOWER_BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints-flower.txt --editable ".[learn,tensorboard,flower,test]"
 	touch $(FLOWER_STAMP)
 
 demo: $(STAMP)
