@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint format clean bench install
+.PHONY: demo test test-slow test-processes lint format clean bench install
 
 install: $(STAMP)
 
@@ -26,6 +26,10 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
+# Real processes, clusters and browsers, one at a time.
+test-processes: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,6 +45,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
+	$(BIN)/python benchmarks/bench_explore.py
 	$(BIN)/python -m pytest benchmarks
 
 clean:

@@ -34,7 +34,8 @@ ALLOWED: dict[str, set[str]] = {
     "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
     "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "console"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
-    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console"},
+    "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
+    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console", "explore"},
 }
 
 
@@ -76,7 +77,11 @@ def test_imports_point_one_way(part: str) -> None:
     ("statement", "absent"),
     [
         ("import fedwave", ("numpy", "torch", "scipy", "matplotlib", "pydantic", "typer")),
-        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL", "pooch")),
+        (
+            "import fedwave.cli.app",
+            ("torch", "sklearn", "matplotlib", "PIL", "pooch", "starlette", "uvicorn", "fedwave.explore"),
+        ),
+        ("import fedwave.explore.open, fedwave.explore.api", ("torch", "sklearn", "starlette", "rich")),
         ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL", "pydantic")),
         ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
         ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),

@@ -27,6 +27,7 @@ PARTS = (
     "experiments",
     "runs",
     "plots",
+    "explore",
     "cli",
     "__main__",
 )

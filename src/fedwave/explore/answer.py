@@ -23,22 +23,27 @@ from fedwave.explore.delay_curve import delay_curve, ives_start_s, ives_steps
 from fedwave.units import FloatArray, linear_to_db
 from fedwave.wireless.cell import Cell
 
-_TENTH, _HUNDREDTH = 1, 2  # digits that a picture can show
+_TENTH, _HUNDREDTH, _TEN_THOUSANDTH = 1, 2, 4  # digits that a picture can show
 
 
 def map_of(cell: Cell, problem: AllocationProblem) -> dict[str, Any]:
     """Return where the devices are and what their links are worth, one entry per device."""
-    place = cell.large_scale
     every = np.arange(problem.num_devices)[:, np.newaxis]
     snr = problem.snr_of(every, np.arange(problem.num_blocks), problem.max_power_w[:, np.newaxis])
-    gain = problem.channel_gain
+    return places_of(cell, problem.channel_gain) | {
+        "best_sinr_db": rounded(linear_to_db(snr.max(axis=1)), _HUNDREDTH),
+        "contribution": rounded(problem.contribution, _TEN_THOUSANDTH),
+        "noise_w": plain(problem.block_noise_w),
+    }
+
+
+def places_of(cell: Cell, channel_gain: FloatArray) -> dict[str, Any]:
+    """Return where the devices are; without a geometry, only how well they are heard."""
+    place = cell.large_scale
+    gain = channel_gain.mean(axis=1) if channel_gain.ndim == 2 else channel_gain
     found: dict[str, Any] = {
         "num_devices": cell.num_devices,
-        "gain_db": rounded(linear_to_db(gain.mean(axis=1) if gain.ndim == 2 else gain), _HUNDREDTH),
-        "best_sinr_db": rounded(linear_to_db(snr.max(axis=1)), _HUNDREDTH),
-        "contribution": rounded(problem.contribution, 4),
-        "max_power_w": plain(problem.max_power_w),
-        "noise_w": plain(problem.block_noise_w),
+        "gain_db": rounded(linear_to_db(gain), _HUNDREDTH),
         "position_m": None,
     }
     if place is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from fedwave.errors import RunError
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
-from fedwave.explore.answer import number, plain, rounded
+from fedwave.explore.answer import number, places_of, plain
 from fedwave.explore.live_table import LiveTable
 from fedwave.runs.compare import FinishedRun
 from fedwave.runs.folder import CONFIG, SUMMARY, RunFolder
@@ -128,17 +128,7 @@ class RunView:
         """Return the map of the run's cell; positions are None where its channel has no geometry."""
         _, _, shape = self._device_columns()
         cell = self._cell(shape[1])
-        place = None if cell is None else cell.large_scale
-        if place is None:
-            return {"num_devices": shape[1], "position_m": None}
-        sight = place.is_line_of_sight
-        return {
-            "num_devices": shape[1],
-            "position_m": [rounded(axis, 1) for axis in place.position_m.T],
-            "distance_m": rounded(place.distance_m, 1),
-            "is_line_of_sight": None if sight is None else sight.astype(int).tolist(),
-            "shadowing_db": rounded(place.shadowing_db, 1),
-        }
+        return {} if cell is None else places_of(cell, cell.draw(0).channel_gain)
 
     def _noise_w(self, round_index: int, num_devices: int) -> list[float | None]:
         cell = self._cell(num_devices)

@@ -6,7 +6,7 @@ import { digits, el, find, si, svg } from "./dom.js";
 import { CellMap } from "./map.js";
 import { saveButtons, saveText } from "./save.js";
 
-const NAMES = { optimal: "Optimal (proven)", ives: "IVES", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", fedl: "FEDL" };
+const NAMES = { optimal: "Optimal", ives: "IVES", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", fedl: "FEDL" };
 const MANY_PAIRS = 200_000; // above, methods and points of the front are asked for one by one
 const RATIOS = [0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.178, 0.316, 0.562, 1, 1.78, 3.16, 5.62, 10, 17.8, 31.6, 56.2, 100];
 const FEW_RATIOS = [1, 0.01, 0.1, 10, 100];
@@ -21,8 +21,8 @@ export class CellTab {
       this.card("map", "Who uploads, and on which block", "c7 tall", "who-uploads"),
       this.card("split", "Objective: U − η₁E − η₂T", "c5", "objective"),
       this.card("methods", "Every method on this problem", "c5"),
-      this.card("curve", "Objective over the upload delay: where IVES stops", "c6", "objective-over-delay"),
-      this.card("front", "Energy against delay: the front of optima", "c6", "pareto-front"));
+      this.card("curve", "Objective over delay: where IVES stops", "c6", "objective-over-delay"),
+      this.card("front", "Energy against delay", "c6", "pareto-front"));
   }
 
   card(key, title, size, file = null) {
@@ -133,7 +133,7 @@ export class CellTab {
       ["−η₁E", si(cpu.value + radio.value, unit("J")), cpu.worth + radio.worth, "cost-e", [[radio.worth, `upload: ${si(radio.value, unit("J"))}`], [cpu.worth, `computing: ${si(cpu.value, unit("J"))}`]]],
       ["−η₂T", si(cpuTime.value + radioTime.value, unit("s")), cpuTime.worth + radioTime.worth, "cost-t", [[radioTime.worth, `upload: ${si(radioTime.value, unit("s"))}`], [cpuTime.worth, `computing: ${si(cpuTime.value, unit("s"))}`]]],
     ];
-    const width = 520, height = 176, left = 62, right = 116;
+    const width = 400, height = 176, left = 48, right = 82;
     let level = 0;
     const levels = [0];
     for (const row of rows) levels.push((level += row[2] ?? 0));
@@ -160,20 +160,20 @@ export class CellTab {
   }
 
   drawMethods() {
-    const head = ["method", "objective", "U", "η₁E", "η₂T", "uploads", "ms", "status"];
+    const head = ["method", "objective", "U", "η₁E", "η₂T", "uploads"];
     const rows = this.start.methods.map((name) => {
       const found = this.methods[name];
-      if (!found) return el("tr", {}, el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name), ...Array(7).fill(0).map(() => el("td", {}, "…")));
+      if (!found) return el("tr", {}, el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name), ...Array(5).fill(0).map(() => el("td", {}, "…")));
       const [gain, cpu, radio, cpuTime, radioTime] = found.terms;
       const choose = () => { this.shown = name; this.drawMap(); this.drawSplit(); this.drawMethods(); find("card-methods").querySelector('[aria-pressed="true"]').focus(); };
       return el("tr", { class: "choice", tabindex: 0, role: "button", "aria-pressed": String(name === this.shown), "data-method": name, title: found.reason || "Show this on the map", onclick: choose,
         onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } } },
-      el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name),
+      el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name, el("span", { class: "sub" }, `${found.status}, ${digits(1e3 * found.seconds, 2)} ms`)),
       ...[found.objective, gain.worth, -(cpu.worth + radio.worth), -(cpuTime.worth + radioTime.worth)].map((value) => el("td", {}, digits(value))),
-      el("td", {}, found.num_selected), el("td", {}, digits(1e3 * found.seconds, 2)), el("td", { class: "word" }, found.status));
+      el("td", {}, found.num_selected));
     });
     this.cards.methods.body.classList.remove("stale");
-    this.cards.methods.body.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", { class: words === "status" ? "word" : "" }, words)))), el("tbody", {}, rows))));
+    this.cards.methods.body.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", {}, words)))), el("tbody", {}, rows))));
     this.cards.methods.note.textContent = "Choose a row to see it on the map.";
   }
 
@@ -185,50 +185,51 @@ export class CellTab {
     const last = steps.at(-1);
     const top = curve.upper_bound, values = [curve.optimum.objective, top, last?.objective, steps[0]?.objective].filter((one) => Number.isFinite(one));
     const reach = Math.max(top - Math.min(...values), 0.15 * Math.abs(top), 1e-6);
-    const chart = new Chart({ width: 620, height: 330, label: "Objective over the upload delay",
+    const chart = new Chart({ width: 480, height: 290, label: "Objective over the upload delay",
       x: { label: `upload delay δ${this.about.is_normalised ? "" : " [s]"}`, domain: [curve.delay_s[0], Math.max(curve.delay_s.at(-1), last?.delay_s ?? 0)], log: true },
       y: { label: "objective", domain: [top - 1.25 * reach, top + 0.18 * reach] } });
     chart.steps(curve.delay_s, curve.bound, "bound", "ruled-out");
     chart.level(top, "proven");
     chart.line(curve.delay_s.map((delay, k) => [delay, curve.objective[k]]), "curve");
     curve.delay_s.forEach((delay, k) => chart.spot(delay, curve.objective[k], `δ = ${si(delay, this.unit("s"))}\nbest matching: ${digits(curve.objective[k], 5)}`));
-    chart.text(curve.delay_s[0], top, `proven: nothing is better than ${digits(top, 5)}`, { dx: 8, dy: -7, looks: "f-optimal" });
+    chart.text(curve.delay_s[0], top, `proven: nothing is better than ${digits(top, 5)}`, { dx: 8, dy: -7, looks: "f-optimal strong" });
     if (steps.length) {
       const from = curve.start_s ? [[Math.min(curve.start_s, curve.delay_s.at(-1)), nearest(curve, curve.start_s)]] : [];
       chart.line([...from, ...steps.map((step) => [step.delay_s, step.objective])], "path");
       from.forEach(([delay, value]) => chart.dot(delay, value, "f-ives light", `IVES starts from the slowest device, δ = ${si(curve.start_s, this.unit("s"))}`, 3.5));
       steps.forEach((step, k) => chart.dot(step.delay_s, step.objective, "f-ives", `IVES after ${k + 1} iteration${k ? "s" : ""}\nδ = ${si(step.delay_s, this.unit("s"))}\nobjective ${digits(step.objective, 5)}`));
-      const isRight = chart.x(last.delay_s) > 380;
+      const isRight = chart.x(last.delay_s) > 280;
       chart.text(last.delay_s, last.objective, `IVES stops here: ${digits(last.objective, 4)}`, { dx: isRight ? -9 : 9, dy: 20, anchor: isRight ? "end" : "start", looks: "f-ives strong" });
     }
     chart.dot(curve.optimum.delay_s, curve.optimum.objective, "here", `certified optimum\nδ = ${si(curve.optimum.delay_s, this.unit("s"))}\nobjective ${digits(curve.optimum.objective, 5)}`, 6);
     body.replaceChildren(chart.node);
-    note.textContent = `Black: the best matching at each delay. Green steps: what no allocation in that stretch can exceed. ${verdict(curve, last)}`;
+    note.textContent = `Black: the best matching at each delay. Green steps: what no allocation in that stretch can exceed. ${verdict(curve, last, this.methods.ives)}`;
   }
 
-  drawFront(rows) {
+  drawFront(all) {
     const { body, note } = this.cards.front;
+    const rows = all.some((row) => row.count > 0) ? all.filter((row) => row.count > 0) : all; // nobody uploading is no trade-off
     body.classList.remove("stale");
     const others = Object.values(this.methods).filter((found) => found.method !== "optimal" && found.energy_j > 0 && found.delay_s > 0 && found.num_selected > 0);
     const energies = [...rows.map((row) => row.energy), ...others.map((one) => one.energy_j)], delays = [...rows.map((row) => row.delay), ...others.map((one) => one.delay_s)];
     const { unit } = this;
-    const chart = new Chart({ width: 620, height: 330, label: "Energy against delay for many weights",
+    const chart = new Chart({ width: 480, height: 290, label: "Energy against delay for many weights",
       x: { label: `energy E${unit(" [J]")}`, domain: range(energies, 0.08, true), log: true, format: (value) => digits(value, 3) },
       y: { label: `delay T${unit(" [s]")}`, domain: range(delays, 0.1, true), log: true, format: (value) => digits(value, 3) } });
     chart.line(rows.map((row) => [row.energy, row.delay]), "front");
     for (const row of rows) chart.dot(row.energy, row.delay, "front-dot", `η₁ = ${digits(row.weights[0], 3)}, η₂ = ${digits(row.weights[1], 3)}\nE = ${si(row.energy, unit("J"))}, T = ${si(row.delay, unit("s"))}\nU = ${digits(row.gain)}, ${row.count} uploads`, 3.4);
-    for (const one of others) {
-      chart.dot(one.energy_j, one.delay_s, `f-${one.method}`, `${NAMES[one.method] ?? one.method}\nE = ${si(one.energy_j, unit("J"))}, T = ${si(one.delay_s, unit("s"))}\nU = ${digits(one.contribution)}, ${one.num_selected} uploads`);
-      const isRight = chart.x(one.energy_j) > 470;
-      chart.text(one.energy_j, one.delay_s, NAMES[one.method] ?? one.method, { dx: isRight ? -8 : 8, dy: 4, anchor: isRight ? "end" : "start", looks: `f-${one.method}` });
-    }
     const here = rows.find((row) => row.ratio === 1);
     if (here) {
       chart.dot(here.energy, here.delay, "here", `the present weights\nE = ${si(here.energy, unit("J"))}, T = ${si(here.delay, unit("s"))}\nU = ${digits(here.gain)}`, 6.5);
       chart.text(here.energy, here.delay, "present weights", { dx: 11, dy: -8, looks: "f-optimal strong" });
     }
+    for (const one of others) {
+      chart.dot(one.energy_j, one.delay_s, `f-${one.method}`, `${NAMES[one.method] ?? one.method}\nE = ${si(one.energy_j, unit("J"))}, T = ${si(one.delay_s, unit("s"))}\nU = ${digits(one.contribution)}, ${one.num_selected} uploads`);
+      const isRight = chart.x(one.energy_j) > 380;
+      chart.text(one.energy_j, one.delay_s, NAMES[one.method] ?? one.method, { dx: isRight ? -8 : 8, dy: 4, anchor: isRight ? "end" : "start", looks: `f-${one.method}` });
+    }
     body.replaceChildren(chart.node);
-    note.textContent = "Each ring is the optimum for another η₁/η₂, from a hundredth to a hundred times the present one.";
+    note.textContent = "Each ring is the optimum for another η₁/η₂, from a hundredth to a hundred times the present one; U differs between them.";
   }
 
   async export(kind) {
@@ -255,8 +256,9 @@ export class CellTab {
 const proven = (found) => (found.upper_bound === null ? `nothing proven (${found.status})` : found.gap === 0 || found.gap < 1e-9 ? "proven optimal" : `proven within ${digits(100 * found.gap, 2)} %`);
 const nearest = (curve, delay) => curve.objective[curve.delay_s.reduce((best, one, k) => (Math.abs(one - delay) < Math.abs(curve.delay_s[best] - delay) ? k : best), 0)];
 
-function verdict(curve, last) {
+function verdict(curve, last, ives) {
   if (!last) return "";
+  if (ives?.num_selected === 0) return "IVES ends at a point worth less than nobody uploading, so nobody uploads.";
   const missed = curve.optimum.objective - last.objective;
   if (missed <= 1e-9 * Math.abs(curve.optimum.objective)) return "Here IVES finds the optimum.";
   const slower = last.delay_s / curve.optimum.delay_s;

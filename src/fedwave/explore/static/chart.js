@@ -12,6 +12,7 @@ export class Chart {
     this.x = scale(x, this.box.x0, this.box.x1);
     this.y = scale(y, this.box.y0, this.box.y1);
     this.spots = [];
+    this.labels = []; // where words stand, so that none covers another
     const clip = `clip-${++clips}`;
     this.inside = svg("g", { "clip-path": `url(#${clip})` });
     this.above = svg("g");
@@ -69,7 +70,12 @@ export class Chart {
   }
 
   text(a, b, words, { dx = 0, dy = 0, anchor = "start", looks = "" } = {}) {
-    this.above.append(svg("text", { x: this.x(a) + dx, y: this.y(b) + dy, "text-anchor": anchor, class: `halo ${looks}` }, words));
+    const width = 6.6 * words.length, x = this.x(a) + dx;
+    const left = anchor === "end" ? x - width : x;
+    const isFree = (y) => this.labels.every((one) => left > one.left + one.width || left + width < one.left || Math.abs(y - one.y) > 13);
+    const y = [0, 14, -14, 28, -28, 42].map((shift) => this.y(b) + dy + shift).find(isFree) ?? this.y(b) + dy;
+    this.labels.push({ left, width, y });
+    this.above.append(svg("text", { x, y, "text-anchor": anchor, class: `halo ${looks}` }, words));
   }
 
   point(event) {

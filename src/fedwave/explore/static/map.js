@@ -2,8 +2,8 @@
 import { digits, pointIn, si, svg, tip, toScreen } from "./dom.js";
 import { fix } from "./chart.js";
 
-const WIDTH = 720, HEIGHT = 640, CENTRE = [360, 226], RADIUS = 206;
-const COLUMNS = { left: 24, right: 696, base: 606, tallest: 88, least: 10 };
+const WIDTH = 560, HEIGHT = 560, CENTRE = [280, 214], RADIUS = 192;
+const COLUMNS = { left: 8, right: 552, base: 534, tallest: 70, least: 8 };
 const BINS = 7; // shades of shadowing
 
 export class CellMap {
@@ -55,13 +55,13 @@ export class CellMap {
     return [...paths].map(([looks, d]) => svg("path", { d, class: looks, opacity: this.map.num_devices > 600 ? 0.75 : 0.95 }));
   }
 
-  setUploads(uploads, noise, method, { ids = null, isReplay = false } = {}) {
+  setUploads(uploads, noise, method, { ids = null } = {}) {
     Object.assign(this, { uploads, noise, ids, method });
     const used = new Map(uploads.block.map((block, k) => [block, k]));
     this.columns = columns(noise);
     this.blocks.replaceChildren(
       svg("text", { x: COLUMNS.left, y: COLUMNS.base + 20 }, `${noise.length} blocks, ${used.size} in use`),
-      svg("text", { x: COLUMNS.right, y: COLUMNS.base + 20, "text-anchor": "end", class: "tiny" }, `taller: more noise and interference (${spread(noise)})`),
+      svg("text", { x: COLUMNS.right, y: COLUMNS.base + 20, "text-anchor": "end", class: "tiny" }, `height: noise and interference, ${spread(noise)}`),
       ...this.columns.map((one, block) => svg("rect", { x: fix(one.x), y: fix(one.y), width: fix(one.width), height: fix(COLUMNS.base - one.y), rx: Math.min(2, one.width / 3),
         class: `column ${used.has(block) ? `used f-${method}` : ""}`, "data-block": block })));
     this.links.replaceChildren(...uploads.device.map((device, k) => svg("path", { d: this.curve(device, uploads.block[k]), class: `link s-${method} ${uploads.success[k] ? "" : "lost"}`, "data-k": k })));
@@ -71,7 +71,6 @@ export class CellMap {
     }));
     this.node.dataset.assignment = uploads.device.map((device, k) => `${device}:${uploads.block[k]}`).join(" ");
     this.at = undefined;
-    void isReplay;
   }
 
   curve(device, block) {

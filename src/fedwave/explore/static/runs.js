@@ -103,7 +103,7 @@ export class RunTab {
     const all = lines.flatMap((line) => line.points);
     if (all.length === 0) { body.replaceChildren(el("p", { class: "empty" }, "Nothing was measured yet.")); return; }
     const log = this.axis !== "rounds" && spanOf(lines) > 8;
-    const chart = new Chart({ width: 420, height: 270, label: `${label} against ${AXES[this.axis]}`,
+    const chart = new Chart({ width: 390, height: 250, label: `${label} against ${AXES[this.axis]}`,
       x: { label: AXES[this.axis], domain: range(all.map(([x]) => x), 0.03, log), log, format: (value) => digits(value, 3) }, y: { label, domain: range(all.map(([, y]) => y)), format } });
     for (const { run, points } of lines) {
       chart.line(points, `run-line r${run.k % 6}`);
@@ -143,9 +143,7 @@ export class RunTab {
     this.isReplaying = true;
     try {
       const found = await ask("run-round", { run: this.run, round: wanted });
-      const isFirst = !this.map.map;
       this.map.setPlaces({ ...this.places, contribution: found.contribution });
-      void isFirst;
       this.map.setUploads(found.uploads, found.noise_w, "optimal", { ids: found.ids });
       const lost = found.uploads.success.filter((one) => !one).length;
       this.cards.replay.note.textContent = `${found.uploads.device.length} devices upload in round ${wanted}${lost ? `, ${lost} in vain` : ""}. ${this.runs[this.run].notes[wanted] ?? ""}`;
@@ -178,7 +176,7 @@ export class RunTab {
     const canvas = el("canvas", { width: rounds, height: device.length });
     const pen = canvas.getContext("2d");
     fate.forEach((row, k) => [...row].forEach((one, i) => { pen.fillStyle = colours[one]; pen.fillRect(k, i, 1, 1); }));
-    const width = 520, height = 260, box = { x: 46, y: 8, width: 460, height: 206 };
+    const width = 440, height = 260, box = { x: 46, y: 8, width: 384, height: 206 };
     const image = svg("image", { ...box, href: canvas.toDataURL(), preserveAspectRatio: "none", style: null });
     image.style.imageRendering = "pixelated";
     const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Device by round: who was selected" }, image,
@@ -206,7 +204,7 @@ export class RunTab {
     const order = device.map((_, i) => i).sort((a, b) => sumOf(energy, b) - sumOf(energy, a));
     const shown = order.slice(0, MOST_BARS);
     const most = Math.max(sumOf(energy, shown[0]), 1e-300);
-    const chart = new Chart({ width: 520, height: 270, label: "Energy by device and phase", x: { label: shown.length < order.length ? `the ${MOST_BARS} devices that spent most` : "devices, thirstiest first", domain: [0, shown.length], format: () => "" }, y: { label: run.is_normalised ? "energy" : "joules", domain: [0, most * 1.18] } });
+    const chart = new Chart({ width: 440, height: 260, label: "Energy by device and phase", x: { label: shown.length < order.length ? `the ${MOST_BARS} devices that spent most` : "devices, thirstiest first", domain: [0, shown.length], format: () => "" }, y: { label: run.is_normalised ? "energy" : "joules", domain: [0, most * 1.18] } });
     shown.forEach((i, at) => {
       let level = 0;
       for (const phase of phases) {
@@ -217,7 +215,7 @@ export class RunTab {
       }
       chart.spot(at + 0.5, level, `device ${device[i]}: ${si(level, run.is_normalised ? "" : "J")}\n${phases.map((phase) => `${phase} ${si(energy[phase][i], run.is_normalised ? "" : "J")}`).join("\n")}`);
     });
-    phases.forEach((phase, k) => chart.above.append(svg("rect", { x: 250 + 88 * (k % 3), y: 12 + 18 * Math.floor(k / 3), width: 11, height: 11, rx: 2, class: `p-${phase}` }), svg("text", { x: 266 + 88 * (k % 3), y: 22 + 18 * Math.floor(k / 3) }, phase)));
+    phases.forEach((phase, k) => chart.above.append(svg("rect", { x: 180 + 88 * (k % 3), y: 12 + 18 * Math.floor(k / 3), width: 11, height: 11, rx: 2, class: `p-${phase}` }), svg("text", { x: 196 + 88 * (k % 3), y: 22 + 18 * Math.floor(k / 3) }, phase)));
     const total = (phase) => energy[phase].reduce((sum, one) => sum + (one ?? 0), 0);
     note.textContent = phases.map((phase) => `${phase} ${si(total(phase), run.is_normalised ? "" : "J")}`).join(", ") + ".";
     body.replaceChildren(chart.node);
@@ -226,7 +224,7 @@ export class RunTab {
   drawBattery({ battery }) {
     this.battery.hidden = !battery;
     if (!battery) return;
-    const chart = new Chart({ width: 520, height: 240, label: "Battery charge", x: { label: "round", domain: [0, Math.max(battery.mean.length - 1, 1)] }, y: { label: battery.name, domain: range([...battery.least, ...battery.most]) } });
+    const chart = new Chart({ width: 440, height: 240, label: "Battery charge", x: { label: "round", domain: [0, Math.max(battery.mean.length - 1, 1)] }, y: { label: battery.name, domain: range([...battery.least, ...battery.most]) } });
     for (const [key, looks] of [["most", "front"], ["mean", "curve"], ["least", "path"]]) chart.line(battery[key].map((value, k) => [k, value]), looks);
     this.cards.battery.note.textContent = "Fullest, mean and emptiest device.";
     this.cards.battery.body.replaceChildren(chart.node);
