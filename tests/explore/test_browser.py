@@ -43,6 +43,8 @@ def explorer(*words: str) -> Iterator[str]:
     finally:
         started.terminate()
         assert started.wait(timeout=20) == 0  # ending a server is no failure
+        assert started.stdout is not None
+        started.stdout.close()
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +75,19 @@ def opened(browser: Any, address: str, *, width: int = 1280, theme: str = "light
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     wrong: list[str] = []
-    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console",
+        lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None,
+    )
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
     home = re.match(r"http://[^/]*/", address)
     assert home is not None
     page.on(
         "request",
-        lambda request: None if request.url.startswith((home[0], "data:", "blob:")) else wrong.append(request.url),
+        lambda request: (
+            None if request.url.startswith((home[0], "data:", "blob:")) else wrong.append(request.url)
+        ),
     )
     page.goto(address)
     page.wait_for_selector(READY, timeout=60_000)
@@ -138,7 +145,9 @@ def test_a_moved_slider_changes_the_assignment_and_what_is_copied_gives_the_same
 
 def test_every_picture_is_drawn_and_can_be_saved(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
-        methods = page.locator("#card-methods tr[data-method]").evaluate_all("rows => rows.map(r => r.dataset.method)")
+        methods = page.locator("#card-methods tr[data-method]").evaluate_all(
+            "rows => rows.map(r => r.dataset.method)"
+        )
         assert methods == ["optimal", "ives", "greedy", "random", "chen2020", "fedl"]
         for card in ("map", "split", "curve", "front"):
             assert page.locator(f"#card-{card} .body svg").count() == 1
@@ -184,13 +193,20 @@ def test_tabs_and_all_controls_are_reached_by_keyboard(browser: Any, address: st
         for _ in range(60):
             page.keyboard.press("Tab")
             reached.add(page.evaluate("() => document.activeElement.id"))
-        wanted = ("source", "num_devices", "seed", "energy_weight-slider", "delay_weight-slider", "num_blocks")
+        wanted = (
+            "source",
+            "num_devices",
+            "seed",
+            "energy_weight-slider",
+            "delay_weight-slider",
+            "num_blocks",
+        )
         assert {*wanted, "max_power_w", "bandwidth_hz", "model_bits", "deadline_s-on", "copy-toml"} <= reached
 
 
 def test_hovering_a_device_tells_its_power(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
-        page.locator("#card-map circle.chosen").first.hover(force=True)
+        page.locator("#card-map circle.chosen[data-k='0']").hover(force=True)
         page.wait_for_selector("#tooltip:not([hidden])")
         assert "SINR" in page.inner_text("#tooltip")
 
@@ -217,7 +233,8 @@ def test_nothing_overflows(browser: Any, address: str, width: int, theme: str, t
         assert page.evaluate("() => document.documentElement.scrollWidth") == width
         cut = page.evaluate(
             "() => [...document.querySelectorAll('button, label, h2, td')]"
-            ".filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline')"
+            ".filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1)"
+            ".filter(e => getComputedStyle(e).display !== 'inline')"
             ".map(e => e.textContent)"
         )
         assert cut == []
@@ -233,8 +250,10 @@ def test_presets_change_and_a_street_cell_is_a_map(browser: Any, address: str) -
         place = load_cell("umi-3.5ghz", num_devices=40, seed=1).large_scale
         assert place is not None
         assert place.is_line_of_sight is not None
-        triangles = "".join(page.locator("#card-map path.nlos").evaluate_all("all => all.map(p => p.getAttribute('d'))"))
-        assert triangles.count("M") == int((~place.is_line_of_sight).sum()) + 1  # and one in the legend
+        triangles = "".join(
+            page.locator("#card-map path.nlos").evaluate_all("all => all.map(p => p.getAttribute('d'))")
+        )
+        assert triangles.count("M") == int((~place.is_line_of_sight).sum())
 
 
 def test_runs_are_shown_while_they_go_on_and_names_are_no_html(
@@ -243,7 +262,9 @@ def test_runs_are_shown_while_they_go_on_and_names_are_no_html(
     live = tmp_path / "live"
     shutil.copytree(street_run, live)
     (live / "summary.json").unlink()
-    tables = {name: (live / name).read_text().splitlines(keepends=True) for name in ("rounds.csv", "devices.csv")}
+    tables = {
+        name: (live / name).read_text().splitlines(keepends=True) for name in ("rounds.csv", "devices.csv")
+    }
     per_round = (len(tables["devices.csv"]) - 1) // 3
     (live / "rounds.csv").write_text("".join(tables["rounds.csv"][:3]))
     (live / "devices.csv").write_text("".join(tables["devices.csv"][: 1 + 2 * per_round]))
@@ -301,20 +322,17 @@ def test_a_page_from_elsewhere_cannot_drive_the_explorer(browser: Any, address: 
             " const r = await fetch(home + 'api/start', {method: 'POST', mode, body: '{}',"
             "  headers: mode === 'cors' ? {'x-fedwave-token': token} : {}}); out[mode] = await r.text(); }"
             " catch (e) { out[mode] = 'refused'; } }"
-            "out.socket = await new Promise(done => { const s = new WebSocket(home.replace('http', 'ws') + 'api/start');"
+            "out.socket = await new Promise(done => {"
+            " const s = new WebSocket(home.replace('http', 'ws') + 'api/start');"
             " s.onopen = () => done('open'); s.onerror = () => done('refused'); });"
             "const frame = document.createElement('iframe'); frame.src = home + '?token=' + token;"
             "document.body.append(frame); await new Promise(done => { frame.onload = done; });"
-            "try { out.frame = frame.contentDocument ? 'readable' : 'refused'; } catch (e) { out.frame = 'refused'; }"
+            "out.frame = frame.contentDocument ? 'readable' : 'refused';"
             "return out; }",
             [home, token],
         )
-        assert asked == {"cors": "refused", "no-cors": "", "socket": "refused", "frame": "refused"} or asked == {
-            "cors": "refused",
-            "no-cors": "refused",
-            "socket": "refused",
-            "frame": "refused",
-        }
+        assert asked.pop("no-cors") in ("refused", "")  # an answer that the page may not read
+        assert asked == {"cors": "refused", "socket": "refused", "frame": "refused"}
         page.close()
     finally:
         server.shutdown()

@@ -24,7 +24,7 @@ from fedwave.allocation.power import LARGEST_SNR, delay_factor, energy_factor, s
 from fedwave.units import FloatArray
 
 _SMALL_TABLE = 20_000  # pairs; above, fewer delays are tried
-_MANY, _FEW = 120, 40
+_MANY, _FEW = 100, 40
 _WIDEST = 1e3  # the curve ends at this multiple of the best delay, however slow the slowest device is
 
 
