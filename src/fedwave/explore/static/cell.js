@@ -18,9 +18,9 @@ export class CellTab {
     this.shown = "optimal";
     this.cards = {};
     find("cell-cards").replaceChildren(
-      this.card("map", "Who uploads, and on which block", "c7 tall", "who-uploads"),
-      this.card("split", "Objective: U − η₁E − η₂T", "c5", "objective"),
-      this.card("methods", "Every method on this problem", "c5"),
+      this.card("map", "Who uploads, and on which block", "c6 tall", "who-uploads"),
+      this.card("split", "Objective: U − η₁E − η₂T", "c6", "objective"),
+      this.card("methods", "Every method on this problem", "c6"),
       this.card("curve", "Objective over delay: where IVES stops", "c6", "objective-over-delay"),
       this.card("front", "Energy against delay", "c6", "pareto-front"));
   }
@@ -83,7 +83,7 @@ export class CellTab {
     this.warnings = answer.warnings;
     this.drawMap();
     this.drawSplit();
-    find("status").textContent = `${answer.optimal.num_selected} of ${this.places.num_devices} upload · ${proven(answer.optimal)} · answered in ${Math.round(performance.now() - began)} ms`;
+    find("status").textContent = `${answer.optimal.num_selected} of ${digits(this.places.num_devices, 6)} upload · ${proven(answer.optimal)} · answered in ${Math.round(performance.now() - began)} ms`;
     for (const key of ["methods", "curve", "front"]) this.cards[key].body.classList.add("stale");
     const { num_devices: n, num_blocks: m } = question.view;
     const isLarge = n * m > MANY_PAIRS;
@@ -120,7 +120,7 @@ export class CellTab {
   drawMap() {
     const found = this.allocation;
     this.map.setUploads(found.uploads, this.places.noise_w, found.method);
-    this.cards.map.note.textContent = [`${NAMES[found.method] ?? found.method}: ${found.num_selected} of ${this.places.num_devices} devices upload within ${si(found.upload_delay_s, this.unit("s"))}`, found.reason].filter(Boolean).join("; ") + ".";
+    this.cards.map.note.textContent = [`${NAMES[found.method] ?? found.method}: ${found.num_selected} of ${digits(this.places.num_devices, 6)} devices upload within ${si(found.upload_delay_s, this.unit("s"))}`, found.reason].filter(Boolean).join("; ") + ".";
     this.cards.map.body.querySelectorAll(".warning").forEach((node) => node.remove());
     this.cards.map.body.append(...this.warnings.map((words) => el("p", { class: "warning" }, words)));
   }
@@ -133,7 +133,7 @@ export class CellTab {
       ["−η₁E", si(cpu.value + radio.value, unit("J")), cpu.worth + radio.worth, "cost-e", [[radio.worth, `upload: ${si(radio.value, unit("J"))}`], [cpu.worth, `computing: ${si(cpu.value, unit("J"))}`]]],
       ["−η₂T", si(cpuTime.value + radioTime.value, unit("s")), cpuTime.worth + radioTime.worth, "cost-t", [[radioTime.worth, `upload: ${si(radioTime.value, unit("s"))}`], [cpuTime.worth, `computing: ${si(cpuTime.value, unit("s"))}`]]],
     ];
-    const width = 400, height = 176, left = 48, right = 82;
+    const width = 460, height = 176, left = 48, right = 84;
     let level = 0;
     const levels = [0];
     for (const row of rows) levels.push((level += row[2] ?? 0));

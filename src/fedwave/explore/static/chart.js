@@ -70,7 +70,7 @@ export class Chart {
   }
 
   text(a, b, words, { dx = 0, dy = 0, anchor = "start", looks = "" } = {}) {
-    const width = 6.6 * words.length, x = this.x(a) + dx;
+    const width = 7.2 * words.length, x = this.x(a) + dx;
     const left = anchor === "end" ? x - width : x;
     const isFree = (y) => this.labels.every((one) => left > one.left + one.width || left + width < one.left || Math.abs(y - one.y) > 13);
     const y = [0, 14, -14, 28, -28, 42].map((shift) => this.y(b) + dy + shift).find(isFree) ?? this.y(b) + dy;

@@ -2,8 +2,8 @@
 import { digits, pointIn, si, svg, tip, toScreen } from "./dom.js";
 import { fix } from "./chart.js";
 
-const WIDTH = 560, HEIGHT = 560, CENTRE = [280, 214], RADIUS = 192;
-const COLUMNS = { left: 8, right: 552, base: 534, tallest: 70, least: 8 };
+const WIDTH = 480, HEIGHT = 590, CENTRE = [240, 236], RADIUS = 192;
+const COLUMNS = { left: 4, right: 476, base: 564, tallest: 72, least: 8 };
 const BINS = 7; // shades of shadowing
 
 export class CellMap {
