@@ -262,5 +262,5 @@ function verdict(curve, last, ives) {
   const missed = curve.optimum.objective - last.objective;
   if (missed <= 1e-9 * Math.abs(curve.optimum.objective)) return "Here IVES finds the optimum.";
   const slower = last.delay_s / curve.optimum.delay_s;
-  return slower > 1.2 ? `IVES keeps a device that can hardly send: its delay is ${digits(slower, 2)} times the optimum's.` : `IVES misses the optimum by ${digits(missed, 3)}.`;
+  return slower > 1.2 ? `IVES keeps devices that the optimum leaves out or hurries: its delay is ${digits(slower, 2)} times the optimum's.` : `IVES misses the optimum by ${digits(missed, 3)}.`;
 }
