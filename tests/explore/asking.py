@@ -30,7 +30,7 @@ class Answered:
 class Page:
     """What a browser would send to the explorer, and what others might."""
 
-    def __init__(self, *shown: str, num_devices: int = 30) -> None:
+    def __init__(self, *shown: str, num_devices: int | None = 30) -> None:
         sources, runs, first = open_all(shown)
         self.api = Api(sources, runs, first, num_devices=num_devices)
         self.guard = Guard(port=PORT)

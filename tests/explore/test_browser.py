@@ -256,6 +256,20 @@ def test_presets_change_and_a_street_cell_is_a_map(browser: Any, address: str) -
         assert triangles.count("M") == int((~place.is_line_of_sight).sum())
 
 
+def test_names_in_a_cell_file_are_no_html(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / '<img src=x onerror="document.title=1">.toml'
+    file.write_text(
+        f"preset = 'paper'\ndescription = '{HOSTILE}'\nnum_blocks = 3\n[explore]\nnum_devices = 9\n"
+    )
+    with explorer(str(file)) as address, opened(browser, address) as page:
+        assert page.input_value("#source") == str(file)
+        assert len(assignment(page).split()) <= 3
+        page.click("#copy-python")
+        page.wait_for_selector("dialog[open]")
+        assert page.locator("img").count() == 0
+        assert page.title() == "fedwave explorer"
+
+
 def test_runs_are_shown_while_they_go_on_and_names_are_no_html(
     browser: Any, street_run: Path, tmp_path: Path
 ) -> None:

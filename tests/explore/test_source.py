@@ -96,7 +96,7 @@ def test_powers_of_a_file_have_no_slider(tmp_path: Path) -> None:
     file = tmp_path / "cell.toml"
     file.write_text('preset = "umi-3.5ghz"\n[fleet]\npath = "fleet.csv"\n[explore]\nnum_devices = 3\n')
     source = Source.file(file)
-    view = source.first_view(num_devices=100, seed=0)
+    view = source.first_view()
     assert (view.num_devices, view.max_power_w) == (3, None)
     assert Workbench.of([source]).cell(source, view).fleet.max_power_w.tolist() == [0.1, 0.2, 0.3]
 
@@ -104,8 +104,11 @@ def test_powers_of_a_file_have_no_slider(tmp_path: Path) -> None:
 def test_a_table_explore_starts_the_page(tmp_path: Path) -> None:
     file = tmp_path / "cell.toml"
     file.write_text('preset = "paper"\nnum_blocks = 4\n[explore]\nseed = 9\ndelay_weight = 0.5\n')
-    view = Source.file(file).first_view(num_devices=20, seed=0)
+    view = Source.file(file).first_view()
     assert (view.num_blocks, view.seed, view.delay_weight, view.energy_weight) == (4, 9, 0.5, 1.0)
+    assert view.num_devices == 100
+    asked_for = Source.file(file).first_view(num_devices=20, seed=2)  # the command line beats the file
+    assert (asked_for.num_devices, asked_for.seed, asked_for.delay_weight) == (20, 2, 0.5)
 
 
 @pytest.mark.parametrize(

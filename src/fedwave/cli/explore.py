@@ -14,8 +14,10 @@ def explore(
         metavar="[CELL.toml | PRESET | RUN_DIR]...",
         help="What to show. Default: the preset umi-3.5ghz.",
     ),
-    devices: int = typer.Option(100, "--devices", "-n", min=1, help="Number of devices at first."),
-    seed: int = typer.Option(0, min=0, help="Seed at first."),
+    devices: int = typer.Option(
+        None, "--devices", "-n", min=1, help="Number of devices at first. Default: 100."
+    ),
+    seed: int = typer.Option(None, min=0, help="Seed at first. Default: 0."),
     port: int = typer.Option(0, min=0, max=65535, help="Port to listen on. Default: any that is free."),
     no_open: bool = typer.Option(False, "--no-open", help="Print the address, do not open a browser."),
     as_json: bool = typer.Option(

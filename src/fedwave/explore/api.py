@@ -34,8 +34,8 @@ class Api:
     workbench: Workbench
     runs: Sequence[RunView] = ()
     first_source: str = ""  # empty: runs come first
-    num_devices: int = 100
-    seed: int = 0
+    num_devices: int | None = None  # at first; None: as a file says, or 100
+    seed: int | None = None
 
     def answers(self) -> dict[str, Callable[[Asked], Any]]:
         """Return every question by its name."""
@@ -63,15 +63,12 @@ class Api:
             "first_tab": "cell" if self.first_source else "runs",
             "methods": list(METHODS),
             "num_runs": len(self.runs),
-            "num_devices": self.num_devices,
-            "seed": self.seed,
         }
 
     def defaults(self, asked: Asked) -> dict[str, Any]:
         """Return the first view of a source, and what the sliders need to know about it."""
         source = self._source(asked)
-        devices = {"num_devices": self.num_devices, "seed": self.seed}
-        view = source.first_view(**devices)
+        view = source.first_view(num_devices=self.num_devices, seed=self.seed)
         return {
             "source": source.name,
             "view": view.model_dump(),

@@ -24,7 +24,12 @@ def serve(api: Api, *, port: int, opens_browser: bool, say: Callable[[str], obje
         # A browser that runs in the terminal would keep this from serving, so it is started from aside.
         threading.Thread(target=webbrowser.open, args=(guard.address,), daemon=True).start()
     config = uvicorn.Config(
-        build_app(api, guard), log_level="error", lifespan="off", server_header=False, ws="none"
+        build_app(api, guard),
+        log_level="error",
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
     )
     with listening:
         uvicorn.Server(config).run(sockets=[listening])

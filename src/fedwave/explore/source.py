@@ -78,9 +78,14 @@ class Source:
             return dbm_to_watt(bounds(fleet.max_power_dbm)[1])
         return None if fleet.max_power_w is None else bounds(fleet.max_power_w)[1]
 
-    def first_view(self, *, num_devices: int, seed: int) -> CellView:
-        """Return what the page shows first: the cell as given, and weights under which uploads go on."""
-        start = {"num_devices": num_devices, "seed": seed, **self.start}
+    def first_view(self, *, num_devices: int | None = None, seed: int | None = None) -> CellView:
+        """Return what the page shows first: the cell as given, and weights under which uploads go on.
+
+        Number of devices and seed are those given here, else the file's, else 100 and 0.
+        """
+        given = {"num_devices": num_devices, "seed": seed}
+        start = {"num_devices": 100, "seed": 0, **self.start}
+        start |= {name: value for name, value in given.items() if value is not None}
         cell = self.build({}, num_devices=start["num_devices"], seed=start["seed"])
         described = describe_cell(cell, model_bits=start.get("model_bits"))
         weights = {"energy_weight": 1.0, "delay_weight": 1.0}
