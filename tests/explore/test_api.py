@@ -74,8 +74,9 @@ def test_a_map_is_sent_once(page: Page) -> None:
     other_weight = page.ask("cell", {**moved, "map_key": first["map_key"]}).json
     assert other_weight["map"] is None
     assert other_weight["optimal"]["objective"] < first["optimal"]["objective"]
-    other_cell = {"source": asked["source"], "view": asked["view"] | {"seed": 1}}
-    assert page.ask("cell", {**other_cell, "map_key": first["map_key"]}).json["map"] is not None
+    for moved_too in ({"seed": 1}, {"contribution": "equal"}, {"mean_contribution": 2.0}, {"round_index": 1}):
+        other = {"source": asked["source"], "view": asked["view"] | moved_too}
+        assert page.ask("cell", {**other, "map_key": first["map_key"]}).json["map"] is not None, moved_too
 
 
 def test_a_cell_without_places_has_a_map_without_places(page: Page) -> None:
@@ -141,6 +142,7 @@ def test_wrong_questions_get_one_line(page: Page, name: str, content: dict[str, 
         {"delay_weight": 0.0},
         {"bandwidth_hz": 0.0},
         {"bandwidth_hz": 1e999},
+        {"model_bits": 1e31},
         {"contribution": "<b>"},
         {"channel": {"kind": "file", "path": "/etc/passwd"}},
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from fedwave.allocation import parse_problem
 from fedwave.cli.app import app
+from fedwave.explore.export import as_problem_file
 from tests.explore.asking import Page
 
 VIEWS: dict[str, dict[str, Any]] = {
@@ -83,7 +86,7 @@ def test_a_problem_file_gives_the_same_numbers(source: str, tmp_path: Path) -> N
         assert block[block >= 0].tolist() == one["uploads"]["block"]
 
 
-@pytest.mark.parametrize("source", ["paper", "umi-3.5ghz", "own"])
+@pytest.mark.parametrize("source", ["paper", "umi-3.5ghz", "uma-2ghz", "own"])
 def test_python_gives_the_same_numbers(source: str, tmp_path: Path) -> None:
     """Also of a file without a preset, which names a CSV beside it, and whose text is not harmless."""
     moved = VIEWS.get(source, {})
@@ -109,6 +112,21 @@ def test_python_gives_the_same_numbers(source: str, tmp_path: Path) -> None:
     assert {name: (float(objective), json.loads(devices)) for name, objective, devices in lines} == {
         name: (one["objective"], one["uploads"]["device"]) for name, one in shown.items()
     }
+
+
+def test_a_problem_file_holds_the_whole_problem(tmp_path: Path) -> None:
+    file = tmp_path / "lossy.toml"
+    file.write_text(
+        'preset = "umi-3.5ghz"\n[losses]\noutage_snr_db = 3\noutage_margin_db = 1\n'
+        "packet_error_waterfall = 0.02\ndeadline_s = 9\n"
+    )
+    page = Page(str(file))
+    source = page.api.workbench.source(str(file))
+    problem = page.api.workbench.problem(source, source.first_view(num_devices=30))
+    assert problem.min_snr == pytest.approx(10**0.4)
+    again = parse_problem(as_problem_file(problem))
+    for field in dataclasses.fields(problem):
+        assert np.array_equal(getattr(again, field.name), getattr(problem, field.name)), field.name
 
 
 def test_only_what_was_changed_is_in_the_file() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fedwave.explore.api import Api
 from fedwave.explore.app import asset_names
 from tests.explore.asking import PORT, Page
 
@@ -101,6 +103,17 @@ def test_long_and_broken_requests_are_refused(page: Page) -> None:
         answer = page.send("/api/cell", method="POST", body=body, headers=token)
         assert answer.status in (400, 422)
         assert "error" in answer.json
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, FloatingPointError, OverflowError, MemoryError])
+def test_what_cannot_be_computed_is_said_in_one_line(error: type[Exception], monkeypatch: Any) -> None:
+    def fail(asked: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Api, "answers", lambda self: {"cell": fail})
+    answer = Page().ask("cell")
+    assert answer.status == 422
+    assert len(answer.json["error"]) > 10
 
 
 def test_the_page_is_whole_and_asks_nobody_else() -> None:

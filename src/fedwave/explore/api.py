@@ -82,8 +82,8 @@ class Api:
         """Return the optimal allocation, and the map unless the page has it already."""
         source, view, problem = self._problem(asked)
         cell = self.workbench.cell(source, view)
-        key = _digest([source.name, source.overrides(view), view.num_devices, view.seed, view.round_index,
-                       view.contribution, view.mean_contribution])  # fmt: skip
+        drawn = (view.num_devices, view.seed, view.round_index, view.contribution, view.mean_contribution)
+        key = _digest([source.name, source.overrides(view), *drawn])
         return {
             "map_key": key,
             "map": None if asked.get("map_key") == key else map_of(cell, problem),
@@ -105,23 +105,23 @@ class Api:
 
     def front(self, asked: Asked) -> dict[str, Any]:
         """Return the optimum for some ratios of the weights."""
-        ratios = asked.get("ratios")
+        ratios: Any = asked.get("ratios")
         is_list = isinstance(ratios, list) and 0 < len(ratios) <= _MOST_RATIOS
-        if not is_list or not all(isinstance(one, int | float) and 0 < one < 1e9 for one in ratios):  # type: ignore[union-attr]
+        if not is_list or not all(isinstance(one, int | float) and 0 < one < 1e9 for one in ratios):
             raise ConfigError(f"ratios must be a list of 1 to {_MOST_RATIOS} positive numbers. Try [1].")
-        return front_of(self._problem(asked)[2], ratios)  # type: ignore[arg-type]
+        return front_of(self._problem(asked)[2], ratios)
 
     def export(self, asked: Asked) -> dict[str, str]:
-        """Return the view as TOML, Python and, if asked for, a problem file."""
+        """Return the view as TOML, Python or a problem file."""
         source, view, problem = self._problem(asked)
         kinds: dict[str, Callable[[], str]] = {
             "toml": lambda: as_toml(source, view),
             "python": lambda: as_python(source, view),
             "problem": lambda: as_problem_file(problem),
         }
-        kind = asked.get("kind")
+        kind = str(asked.get("kind"))
         if kind not in kinds:
-            raise ConfigError(f"kind is not known, got {kind!r}. {did_you_mean(str(kind), kinds)}")
+            raise ConfigError(f'kind is not known, got "{kind}". {did_you_mean(kind, kinds)}')
         return {"text": kinds[kind]()}
 
     def run_curves(self, asked: Asked) -> dict[str, Any]:
@@ -138,9 +138,13 @@ class Api:
     def report(self, source: Source, view: CellView) -> dict[str, Any]:
         """Return every method's numbers of a view, as ``fedwave explore --json`` prints them."""
         problem = self.workbench.problem(source, view)
-        return {"source": source.name, "view": view.model_dump(),
-                "facts": describe_cell(self.workbench.cell(source, view), model_bits=view.model_bits).facts,
-                "methods": methods_of(problem, None, seed=view.seed)}  # fmt: skip
+        described = describe_cell(self.workbench.cell(source, view), model_bits=view.model_bits)
+        return {
+            "source": source.name,
+            "view": view.model_dump(),
+            "facts": described.facts,
+            "methods": methods_of(problem, None, seed=view.seed),
+        }
 
     def _source(self, asked: Asked) -> Source:
         return self.workbench.source(str(asked.get("source", "")))

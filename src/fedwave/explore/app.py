@@ -95,6 +95,10 @@ def _answer(answer: Callable[[dict[str, Any]], Any], guard: Guard) -> Answer:
             return _json(await run_in_threadpool(answer, asked))
         except FedwaveError as error:
             return _json({"error": str(error)}, 422)
+        except ArithmeticError:
+            return _json(
+                {"error": "These numbers are too large or too small to compute with. Move them back."}, 422
+            )
         except MemoryError:
             return _json({"error": "Not enough memory. Use fewer devices or blocks."}, 422)
 

@@ -6,11 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
+from fedwave.settings import NonNegativeInt, PositiveInt, Section
 
 MOST_DEVICES = 100_000  # what a page can show and a slider can wait for
 MOST_BLOCKS = 1_000
 
+# No cell needs more; products of what is larger would not fit a double.
+Quantity = Annotated[float, Field(ge=1e-30, le=1e30)]
+Weight = Annotated[float, Field(ge=0.0, le=1e30)]
 ContributionKind = Literal["uniform", "exponential", "equal"]
 
 
@@ -21,14 +24,14 @@ class CellView(Section):
     seed: NonNegativeInt
     round_index: NonNegativeInt = 0
     num_blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)]
-    bandwidth_hz: PositiveFloat
-    max_power_w: PositiveFloat | None  # the largest of the fleet; None: it comes from a file
-    deadline_s: PositiveFloat | None = None  # of the whole round
-    model_bits: PositiveFloat
-    energy_weight: NonNegativeFloat
-    delay_weight: NonNegativeFloat
+    bandwidth_hz: Quantity
+    max_power_w: Quantity | None  # the largest of the fleet; None: it comes from a file
+    deadline_s: Quantity | None = None  # of the whole round
+    model_bits: Quantity
+    energy_weight: Weight
+    delay_weight: Weight
     contribution: ContributionKind = "uniform"
-    mean_contribution: PositiveFloat
+    mean_contribution: Quantity
     num_samples: PositiveInt = 10
 
 
@@ -51,11 +54,11 @@ class ExploreTable(Section):
     num_devices: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | None = None
     seed: NonNegativeInt | None = None
     round_index: NonNegativeInt | None = None
-    model_bits: PositiveFloat | None = None
-    energy_weight: NonNegativeFloat | None = None
-    delay_weight: NonNegativeFloat | None = None
+    model_bits: Quantity | None = None
+    energy_weight: Weight | None = None
+    delay_weight: Weight | None = None
     contribution: ContributionKind | None = None
-    mean_contribution: PositiveFloat | None = None
+    mean_contribution: Quantity | None = None
     num_samples: PositiveInt | None = None
 
     @property

@@ -14,7 +14,7 @@ export async function ask(name, content = {}) {
   } catch {
     throw new Error("The explorer does not answer: was it stopped? Start fedwave explore again.");
   }
-  const answer = await response.json();
+  const answer = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(answer.error ?? `The explorer answered with status ${response.status}.`);
   return answer;
 }

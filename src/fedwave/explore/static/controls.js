@@ -27,6 +27,7 @@ export class Controls {
     this.form.replaceChildren(
       this.labelled("Cell", el("select", { id: "source", onchange: (event) => onSource(event.target.value) },
         sources.map((name) => el("option", { value: name, selected: name === source }, name)))),
+      el("p", { class: "about" }, about.description),
       el("div", { class: "pair" }, small("num_devices", "Devices n", { min: 1 }), small("seed", "Seed")),
       ...SLIDERS.map((slider) => this.slider(slider, about)),
       el("div", { class: "pair" }, this.kind(), this.number("mean_contribution", "Mean of u", { min: 0, step: "any" })),

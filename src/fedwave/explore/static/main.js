@@ -37,6 +37,7 @@ for (const name of TABS) {
 try {
   const start = await ask("start");
   const tab = new CellTab(start);
+  document.querySelector("h1").title = `fedwave ${start.version}`;
   runs = new RunTab(find("runs"), start.num_runs);
   show(start.first_tab);
   await tab.open(start.first_source);
