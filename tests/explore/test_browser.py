@@ -232,7 +232,7 @@ def test_nothing_overflows(browser: Any, address: str, width: int, theme: str, t
     with opened(browser, address, width=width, theme=theme) as page:
         assert page.evaluate("() => document.documentElement.scrollWidth") == width
         cut = page.evaluate(
-            "() => [...document.querySelectorAll('button, label, h2, td')]"
+            "() => [...document.querySelectorAll('button, label, h2, td, .top')]"
             ".filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1)"
             ".filter(e => getComputedStyle(e).display !== 'inline')"
             ".map(e => e.textContent)"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -50,6 +49,7 @@ class _Curve:
 
     def __init__(self, problem: AllocationProblem, table: PairTable) -> None:
         self._table = table
+        self._known: dict[tuple[float, float], float] = {}
         self._delay = DelayCost.of(problem)
         self._computing = compute_cost(problem, solve_cpu_frequencies(problem).cpu_frequency_hz)
 
@@ -71,12 +71,13 @@ class _Curve:
         value = value_low - slope * (energy_factor(best) - factor_low)
         return value - self._delay.at(best) - self._computing
 
-    @lru_cache(maxsize=512)  # noqa: B019 - the curve lives for one request
     def _value(self, low: float, snr: float) -> float:
         """Return the best matching's value at an SNR, among those who can send at ``low``."""
-        factor = energy_factor(snr)
-        tangents = self._table.tangent(low)
-        return best_matching(tangents, energy_factor=factor, smallest_cap=low).value(factor)
+        if (low, snr) not in self._known:
+            factor = energy_factor(snr)
+            found = best_matching(self._table.tangent(low), energy_factor=factor, smallest_cap=low)
+            self._known[low, snr] = found.value(factor)
+        return self._known[low, snr]
 
 
 def delay_curve(

@@ -5,8 +5,8 @@ const STEPS = 1000;
 
 // key, label, unit, scale of the field, [lowest, highest] of the slider around the first value
 const SLIDERS = [
-  { key: "energy_weight", label: ["η₁", " energy weight"], unit: "1/J", span: [1e-3, 1e3], floor: 1e-3 },
-  { key: "delay_weight", label: ["η₂", " delay weight"], unit: "1/s", span: [1e-3, 1e3], floor: 1e-3 },
+  { key: "energy_weight", label: ["η₁", " energy"], unit: "1/J", span: [1e-3, 1e3], floor: 1e-3 },
+  { key: "delay_weight", label: ["η₂", " delay"], unit: "1/s", span: [1e-3, 1e3], floor: 1e-3 },
   { key: "num_blocks", label: ["M", " blocks"], unit: "", whole: [1, 100] },
   { key: "max_power_w", label: ["p", " max. power"], unit: "mW", per: 1e-3, span: [1e-2, 1e2] },
   { key: "bandwidth_hz", label: ["B", " bandwidth"], unit: "kHz", per: 1e3, span: [1e-1, 1e1] },

@@ -23,7 +23,9 @@ export class CellMap {
     this.uploads = null;
   }
 
-  setPlaces(map) {
+  setPlaces(given) {
+    const isShadowed = given.shadowing_db?.some((one) => one !== 0);
+    const map = { ...given, shadowing_db: isShadowed ? given.shadowing_db : null };
     this.map = map;
     this.spots = layout(map);
     const size = map.num_devices > 3000 ? 1.6 : map.num_devices > 600 ? 2.6 : map.num_devices > 150 ? 4 : 5.2;
@@ -87,7 +89,8 @@ export class CellMap {
     const lines = [`device ${this.ids ? this.ids[device] : device}`];
     if (map.distance_m) {
       const sight = map.is_line_of_sight ? (map.is_line_of_sight[device] ? ", line of sight" : ", no line of sight") : "";
-      lines.push(`${digits(map.distance_m[device], 3)} m${sight}`, `shadowing ${digits(map.shadowing_db[device], 3)} dB`);
+      lines.push(`${digits(map.distance_m[device], 3)} m${sight}`);
+      if (map.shadowing_db) lines.push(`shadowing ${digits(map.shadowing_db[device], 3)} dB`);
     }
     if (map.contribution) lines.push(`contribution ${digits(map.contribution[device])}`);
     if (k >= 0) lines.push(`block ${uploads.block[k]}`, `power ${si(uploads.power_w[k], unit("W"))}`, `SINR ${digits(uploads.sinr_db[k], 3)} dB`,
