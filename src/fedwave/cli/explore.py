@@ -11,7 +11,7 @@ import typer
 def explore(
     shown: list[str] = typer.Argument(
         None,
-        metavar="[CELL.toml | PRESET | RUN_DIR]...",
+        metavar="CELL.toml|PRESET|RUN_DIR",
         help="What to show. Default: the preset umi-3.5ghz.",
     ),
     devices: int = typer.Option(
