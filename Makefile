@@ -40,7 +40,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
-# Real clusters and federations on this machine, one at a time: killed workers, drivers and nodes. Flower's tests on a grid in one
+# Real clusters, federations and browsers on this machine, one at a time: killed workers, drivers and nodes. Flower's tests on a grid in one
 # process come along, and the commands with the typer that Flower needs.
 test-processes: $(STAMP) $(FLOWER_STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
@@ -63,6 +63,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_engines.py
 	$(BIN)/python benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
+	$(BIN)/python benchmarks/bench_explore.py
 	$(BIN)/python -m pytest benchmarks
 
 bench-flower: $(FLOWER_STAMP)

@@ -37,8 +37,11 @@ ALLOWED: dict[str, set[str]] = {
     "plots": GROUND | {"wireless", "allocation", "runs"},
     "pages": GROUND | {"experiments", "runs", "plots"},
     "reproduce": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs", "plots", "pages"},
-    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "console", "pages", "reproduce"},
+    "cli": GROUND
+    | DISCIPLINES
+    | {"server", "experiments", "runs", "plots", "console", "pages", "reproduce", "explore"},
     "flower": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs"},
+    "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
 }
 
 
@@ -80,7 +83,11 @@ def test_imports_point_one_way(part: str) -> None:
     ("statement", "absent"),
     [
         ("import fedwave", ("numpy", "torch", "scipy", "matplotlib", "pydantic", "typer")),
-        ("import fedwave.cli.app", ("torch", "sklearn", "matplotlib", "PIL", "pooch")),
+        (
+            "import fedwave.cli.app",
+            ("torch", "sklearn", "matplotlib", "PIL", "pooch", "starlette", "uvicorn", "fedwave.explore"),
+        ),
+        ("import fedwave.explore.open, fedwave.explore.api", ("torch", "sklearn", "starlette", "rich")),
         ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL", "pydantic")),
         ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
         ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),

@@ -31,6 +31,7 @@ PARTS = (
     "pages",
     "reproduce",
     "flower",
+    "explore",
     "cli",
     "__main__",
 )

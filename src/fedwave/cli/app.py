@@ -9,6 +9,7 @@ from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
+from fedwave.cli.explore import explore
 from fedwave.cli.presets import presets
 from fedwave.cli.report import report
 from fedwave.cli.reproduce import reproduce_command
@@ -48,3 +49,4 @@ def _root(
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
 app.command(name="reproduce")(reproduce_command)
+app.command(name="explore")(explore)

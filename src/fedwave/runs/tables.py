@@ -85,16 +85,19 @@ def read_table(path: Path) -> dict[str, Any]:
         header, rows = [], []
     if not rows:
         raise RunError(f"{path} has no rounds yet. Let the run finish a round first.")
-    declared = TABLES.get(path.name, ())
-    columns = zip(*rows, strict=True)
     try:
-        return {
-            name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)
-        }
+        return typed_columns(path.name, header, rows)
     except (ValueError, OverflowError) as error:
         raise RunError(
             f"{path} is not as the run wrote it ({error}). Restore it; tables are not to be edited."
         ) from error
+
+
+def typed_columns(table: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return rows of text as columns, each by the type that is declared for its name in that table."""
+    declared = TABLES.get(table, ())
+    columns = zip(*rows, strict=True)
+    return {name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)}
 
 
 def round_of(line: str) -> int:

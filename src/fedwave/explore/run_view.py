@@ -1,0 +1,175 @@
+"""What the run tab is told of a run folder, also while it runs: curves, selections, energies, rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from fedwave.errors import RunError
+from fedwave.experiments.load import load_experiment
+from fedwave.experiments.schema import Experiment
+from fedwave.explore.answer import number, places_of, plain
+from fedwave.explore.live_table import LiveTable
+from fedwave.runs.compare import FinishedRun
+from fedwave.runs.folder import CONFIG, SUMMARY, RunFolder
+from fedwave.runs.tables import DEVICES, ROUNDS
+from fedwave.units import FloatArray, IntArray, linear_to_db
+from fedwave.wireless.cell import Cell
+
+PHASES = ("compute", "upload", "downlink", "report", "idle")
+_CURVES = ("train_loss", "heldout_loss", "cumulative_delay_s", "cumulative_energy_j", "num_selected")
+
+
+@dataclass(eq=False)
+class RunView:
+    """One run folder; every answer reads what was written since the last."""
+
+    path: Path
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def open(cls, path: Path) -> RunView:
+        """Return the view of an existing run folder."""
+        return cls(RunFolder.open(path).path)
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The run's settings."""
+        return load_experiment(self.path / CONFIG)
+
+    @cached_property
+    def _rounds(self) -> LiveTable:
+        return LiveTable(self.path / ROUNDS)
+
+    @cached_property
+    def _devices(self) -> LiveTable:
+        return LiveTable(self.path / DEVICES)
+
+    def curves(self) -> dict[str, Any]:
+        """Return the run's name and its curves by rounds."""
+        with self._lock:
+            self._rounds.refresh()
+            columns = self._rounds.columns
+        experiment = self.experiment
+        run = FinishedRun(self.path, experiment, columns or {"round": np.zeros(0, dtype=np.int64)})
+        metric = run.metric
+        return {
+            "name": experiment.name,
+            "path": str(self.path),
+            "seed": experiment.seed,
+            "num_rounds": run.num_rounds,
+            "planned_rounds": experiment.num_rounds,
+            "is_finished": (self.path / SUMMARY).is_file(),
+            "method": None if experiment.cell is None else experiment.cell.method,
+            "is_normalised": experiment.cell is not None and experiment.cell.normalised,
+            "has_cell": run.has_cell,
+            "metric": {"name": metric.name.replace("_", " "), "is_share": metric.is_share},
+            "curves": {name: plain(run.curve(name)) for name in _CURVES}
+            | {"metric": plain(run.heldout_metric)},
+            "notes": list(columns.get("note", [])),
+        }
+
+    def devices(self) -> dict[str, Any]:
+        """Return who was selected when, and what each device spent in each phase."""
+        columns, ids, shape = self._device_columns()
+        energies = {
+            phase: plain(_grid(columns[f"{phase}_energy_j"], shape).sum(axis=0))
+            for phase in PHASES
+            if f"{phase}_energy_j" in columns
+        }
+        selected = _grid(columns["is_selected"], shape) if "is_selected" in columns else np.zeros(shape)
+        received = _grid(columns["is_received"], shape) if "is_received" in columns else selected
+        return {
+            "device": ids.tolist(),
+            "num_rounds": shape[0],
+            # 0: not selected, 1: selected but lost, 2: received; a string of digits for each round
+            "fate": ["".join(map(str, row)) for row in (selected + received).astype(int).tolist()],
+            "energy_j": energies,
+            "battery": _battery(columns, shape),
+        }
+
+    def round(self, round_index: int) -> dict[str, Any]:
+        """Return the allocation of a round: a row for each upload, and each device's contribution."""
+        columns, ids, shape = self._device_columns()
+        if not 0 <= round_index < shape[0]:
+            raise RunError(
+                f"round must lie in 0 to {shape[0] - 1}, got {round_index}. Wait for it, or choose another."
+            )
+        part = slice(round_index * shape[1], (round_index + 1) * shape[1])
+        row = {name: values[part] for name, values in columns.items()}
+        if "block" not in row:
+            raise RunError(f"{self.path} has no radio cell, so no map. Give a run over a cell.")
+        device = np.flatnonzero(row["block"] >= 0)
+        nothing = np.full(shape[1], np.nan)
+        with np.errstate(invalid="ignore"):
+            sinr_db = linear_to_db(row.get("sinr", nothing)[device])
+        return {
+            "round": round_index,
+            "ids": ids.tolist(),
+            "contribution": plain(row.get("scaled_contribution", nothing)),
+            "noise_w": self._noise_w(round_index, shape[1]),
+            "uploads": {
+                "device": device.tolist(),
+                "block": row["block"][device].tolist(),
+                "power_w": plain(row["transmit_power_w"][device]),
+                "sinr_db": plain(sinr_db),
+                "delay_s": plain(row["upload_time_s"][device]),
+                "energy_j": plain(row["upload_energy_j"][device]),
+                "success": row["is_received"][device].tolist(),
+            },
+        }
+
+    def places(self) -> dict[str, Any]:
+        """Return the map of the run's cell; positions are None where its channel has no geometry."""
+        _, _, shape = self._device_columns()
+        cell = self._cell(shape[1])
+        return {} if cell is None else places_of(cell, cell.draw(0).channel_gain)
+
+    def _noise_w(self, round_index: int, num_devices: int) -> list[float | None]:
+        cell = self._cell(num_devices)
+        return [] if cell is None else plain(cell.draw(round_index).interference_w + cell.noise_w)
+
+    def _cell(self, num_devices: int) -> Cell | None:
+        """Return the run's cell, as training built it; cycles of the processors do not matter here."""
+        section = self.experiment.cell
+        if section is None:
+            return None
+        known: dict[int, Cell] = self.__dict__.setdefault("_cells", {})
+        if num_devices not in known:
+            known[num_devices] = Cell.build(section, num_devices=num_devices, seed=self.experiment.seed)
+        return known[num_devices]
+
+    def _device_columns(self) -> tuple[dict[str, Any], IntArray, tuple[int, int]]:
+        """Return the columns of devices.csv, whole rounds only, device numbers, and (rounds, devices)."""
+        with self._lock:
+            self._devices.refresh()
+            columns = dict(self._devices.columns)
+        if not columns:
+            raise RunError(f"{self.path} has no rounds yet. Let the run finish a round first.")
+        num_devices = int(np.count_nonzero(columns["round"] == columns["round"][0]))
+        num_rounds = len(columns["round"]) // num_devices
+        whole = {name: values[: num_rounds * num_devices] for name, values in columns.items()}
+        return whole, whole["device"][:num_devices], (num_rounds, num_devices)
+
+
+def _grid(values: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    return np.nan_to_num(np.asarray(values, dtype=np.float64)).reshape(shape)
+
+
+def _battery(columns: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any] | None:
+    """Return the charge of the batteries over rounds, where a run has them: least, mean and most."""
+    name = next((one for one in columns if "battery" in one), None)
+    if name is None or isinstance(columns[name], list):
+        return None
+    charge = np.asarray(columns[name], dtype=np.float64).reshape(shape)
+    return {
+        "name": name,
+        "least": [number(one) for one in charge.min(axis=1)],
+        "mean": [number(one) for one in charge.mean(axis=1)],
+        "most": [number(one) for one in charge.max(axis=1)],
+    }

@@ -1,0 +1,133 @@
+"""A cell by its name: a preset, or a file that the command line names. The page can ask for no other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fedwave.explore.view import CellView, ExploreTable
+from fedwave.settings import anchor_paths, merge, read_toml, validate
+from fedwave.toml_text import Settings
+from fedwave.units import dbm_to_watt, watt_to_dbm
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.config import CellConfig
+from fedwave.wireless.description import describe_cell
+from fedwave.wireless.distribution import Uniform, bounds
+from fedwave.wireless.load import with_preset
+
+_NORMALISED_MEAN = 5.0  # u ~ U(0, 10) in the paper's cell; elsewhere contributions are normalised to mean 1
+
+
+class KeptCell(Cell):
+    """A cell that keeps the last channel it drew: a slider that moves a weight does not draw anew."""
+
+    def draw(self, round_index: int) -> ChannelDraw:
+        """Return the channel of one round."""
+        kept: dict[int, ChannelDraw] = self.__dict__.setdefault("_kept", {})
+        if round_index not in kept:
+            drawn = super().draw(round_index)
+            kept.clear()
+            kept[round_index] = drawn
+            return drawn
+        return kept[round_index]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A cell's settings as they were given, and how the page starts with them."""
+
+    name: str
+    table: Settings
+    start: dict[str, Any] = field(default_factory=dict)  # of the [explore] table
+
+    @classmethod
+    def preset(cls, name: str) -> Source:
+        """Return a preset as a source."""
+        return cls(name, {"preset": name})
+
+    @classmethod
+    def file(cls, path: Path) -> Source:
+        """Return a cell file, with or without an ``[explore]`` table, as a source."""
+        table = read_toml(path, what="cell file", advice="Check the path; `fedwave cell` lists the presets.")
+        start = validate(ExploreTable, table.pop("explore", {}), root="explore").given
+        return cls(str(path), anchor_paths(table, path.absolute().parent), start)
+
+    @cached_property
+    def config(self) -> CellConfig:
+        """The checked settings of the cell as given."""
+        return self.configured({})
+
+    def configured(self, overrides: Settings) -> CellConfig:
+        """Return the settings with some of them changed."""
+        return validate(CellConfig, with_preset(self.changed(overrides)), root="cell")
+
+    def changed(self, overrides: Settings) -> Settings:
+        """Return the table with some settings changed, a preset's name still in it."""
+        return merge(self.table, overrides, CellConfig)
+
+    @property
+    def largest_power_w(self) -> float | None:
+        """The largest power that the fleet's settings allow; None where a file has the powers."""
+        fleet = self.config.fleet
+        if fleet.path is not None:
+            return None
+        if fleet.max_power_dbm is not None:
+            return dbm_to_watt(bounds(fleet.max_power_dbm)[1])
+        return None if fleet.max_power_w is None else bounds(fleet.max_power_w)[1]
+
+    def first_view(self, *, num_devices: int | None = None, seed: int | None = None) -> CellView:
+        """Return what the page shows first: the cell as given, and weights under which uploads go on.
+
+        Number of devices and seed are those given here, else the file's, else 100 and 0.
+        """
+        given = {"num_devices": num_devices, "seed": seed}
+        start = {"num_devices": 100, "seed": 0, **self.start}
+        start |= {name: value for name, value in given.items() if value is not None}
+        cell = self.build({}, num_devices=start["num_devices"], seed=start["seed"])
+        described = describe_cell(cell, model_bits=start.get("model_bits"))
+        weights = {"energy_weight": 1.0, "delay_weight": 1.0}
+        if not self.config.normalised:
+            weights |= {name: float(f"{value:.2g}") for name, value in described.suggested_weights.items()}
+        return validate(
+            CellView,
+            {
+                "num_blocks": self.config.num_blocks,
+                "bandwidth_hz": self.config.bandwidth_hz,
+                "max_power_w": self.largest_power_w,
+                "deadline_s": self.config.losses.deadline_s,
+                "model_bits": described.budget.model_bits,
+                "mean_contribution": _NORMALISED_MEAN if self.config.normalised else 1.0,
+                **weights,
+                **start,
+            },
+        )
+
+    def overrides(self, view: CellView) -> Settings:
+        """Return the cell's settings that the view changes; nothing for what is as given."""
+        changes: Settings = {}
+        if view.num_blocks != self.config.num_blocks:
+            changes["num_blocks"] = view.num_blocks
+        if view.bandwidth_hz != self.config.bandwidth_hz:
+            changes["bandwidth_hz"] = view.bandwidth_hz
+        if view.max_power_w is not None and view.max_power_w != self.largest_power_w:
+            changes["fleet"] = self._power(view.max_power_w)
+        if view.deadline_s != self.config.losses.deadline_s and view.deadline_s is not None:
+            changes["losses"] = {"deadline_s": view.deadline_s}
+        return changes
+
+    def _power(self, largest_w: float) -> Settings:
+        """Return the fleet's power with another upper end; a range keeps its lower one."""
+        fleet = self.config.fleet
+        if isinstance(fleet.max_power_dbm, Uniform):
+            high = watt_to_dbm(largest_w)
+            return {"max_power_dbm": {"low": min(fleet.max_power_dbm.low, high), "high": high}}
+        if isinstance(fleet.max_power_w, Uniform):
+            return {"max_power_w": {"low": min(fleet.max_power_w.low, largest_w), "high": largest_w}}
+        return {"max_power_w": largest_w}
+
+    def build(self, overrides: Settings, *, num_devices: int, seed: int) -> Cell:
+        """Return the cell, drawn."""
+        return KeptCell.build(self.configured(overrides), num_devices=num_devices, seed=seed)

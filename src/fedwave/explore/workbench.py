@@ -1,0 +1,74 @@
+"""From what the page shows to the allocation problem behind it; the cell is kept while only weights move."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+
+import numpy as np
+
+from fedwave.allocation import AllocationProblem
+from fedwave.errors import ConfigError, did_you_mean
+from fedwave.explore.source import Source
+from fedwave.explore.view import CellView
+from fedwave.server import problem_of_cell
+from fedwave.units import FloatArray
+from fedwave.wireless.cell import Cell
+
+_KEPT_CELLS = 3  # each may hold a gain for every device and block
+
+
+def contributions(view: CellView) -> FloatArray:
+    """Return what each update is worth: equal, or drawn with the view's mean."""
+    rng = np.random.default_rng(view.seed)
+    if view.contribution == "uniform":
+        return rng.uniform(0.0, 2.0 * view.mean_contribution, view.num_devices)
+    if view.contribution == "exponential":
+        return rng.exponential(view.mean_contribution, view.num_devices)
+    return np.full(view.num_devices, view.mean_contribution)
+
+
+@dataclass(eq=False)
+class Workbench:
+    """The sources that may be shown, and the cells that were built last."""
+
+    sources: dict[str, Source]
+    _cells: dict[str, Cell] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(cls, sources: Iterable[Source]) -> Workbench:
+        """Return a workbench for these sources."""
+        return cls({source.name: source for source in sources})
+
+    def source(self, name: str) -> Source:
+        """Return a source by its name."""
+        if name not in self.sources:
+            raise ConfigError(f'there is no cell "{name}" here. {did_you_mean(name, self.sources)}')
+        return self.sources[name]
+
+    def cell(self, source: Source, view: CellView) -> Cell:
+        """Return the view's cell, the one that was built before if nothing in it has changed."""
+        overrides = source.overrides(view)
+        key = json.dumps([source.name, overrides, view.num_devices, view.seed], sort_keys=True)
+        with self._lock:  # two requests for one cell build it once
+            if key not in self._cells:
+                while len(self._cells) >= _KEPT_CELLS:
+                    del self._cells[next(iter(self._cells))]
+                self._cells[key] = source.build(overrides, num_devices=view.num_devices, seed=view.seed)
+                self._cells[key].draw(view.round_index)
+            return self._cells[key]
+
+    def problem(self, source: Source, view: CellView) -> AllocationProblem:
+        """Return problem (P) of the view's round."""
+        return problem_of_cell(
+            self.cell(source, view),
+            contributions(view),
+            round_index=view.round_index,
+            num_samples=view.num_samples,
+            model_bits=view.model_bits,
+            energy_weight=view.energy_weight,
+            delay_weight=view.delay_weight,
+        )

@@ -1,0 +1,353 @@
+"""The page in a real Chromium: what is drawn, moved, copied and refused. Run by make test-processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedwave.wireless.load import load_cell
+from tests.explore.conftest import HOSTILE
+
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).parents[2]
+READY = "body[data-state=ready]"
+
+
+@contextmanager
+def explorer(*words: str) -> Iterator[str]:
+    """Start the command as a user does, and give the address that it prints."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
+    started = subprocess.Popen(
+        [sys.executable, "-m", "fedwave", "explore", *words, "--no-open"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    try:
+        assert started.stdout is not None
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", started.stdout.readline())
+        assert address is not None
+        yield address[0]
+    finally:
+        started.terminate()
+        assert started.wait(timeout=20) == 0  # ending a server is no failure
+        assert started.stdout is not None
+        started.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium is installed (apt install chromium): the page is not tested in a browser")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with explorer("paper", "-n", "40", "--seed", "1") as found:
+        yield found
+
+
+@contextmanager
+def opened(browser: Any, address: str, *, width: int = 1280, theme: str = "light") -> Iterator[Any]:
+    """Open the page; errors on the console, dialogs and requests to other computers fail the test."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=theme, accept_downloads=True
+    )
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on(
+        "console",
+        lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None,
+    )
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    home = re.match(r"http://[^/]*/", address)
+    assert home is not None
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith((home[0], "data:", "blob:")) else wrong.append(request.url)
+        ),
+    )
+    page.goto(address)
+    page.wait_for_selector(READY, timeout=60_000)
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def assignment(page: Any) -> str:
+    return str(page.get_attribute("#card-map svg", "data-assignment"))
+
+
+def test_a_moved_slider_changes_the_assignment_and_what_is_copied_gives_the_same_numbers(
+    browser: Any, address: str, tmp_path: Path
+) -> None:
+    with opened(browser, address) as page:
+        assert page.title() == "fedwave explorer"
+        before = assignment(page)
+        assert len(before.split()) == 20
+        slider = page.locator("#num_blocks-slider")
+        slider.focus()
+        for _ in range(12):
+            page.keyboard.press("ArrowLeft")
+        page.locator("#energy_weight").fill("2.5")
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(200)
+        page.wait_for_selector(READY)
+        assert page.input_value("#num_blocks") == "8"
+        after = assignment(page)
+        assert after != before
+        assert len(after.split()) <= 8
+        shown = float(page.get_attribute("body", "data-objective"))
+        page.click("#copy-toml")
+        page.wait_for_selector("dialog[open]")
+        text = page.input_value("#export-text")
+        page.get_by_text("Copied.").wait_for()
+        assert page.evaluate("() => navigator.clipboard.readText()") == text
+        page.keyboard.press("Escape")
+        assert page.locator("dialog[open]").count() == 0
+    file = tmp_path / "cell.toml"
+    file.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "fedwave", "explore", str(file), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    optimal = json.loads(done.stdout)["methods"]["optimal"]
+    assert optimal["objective"] == shown
+    uploads = optimal["uploads"]
+    pairs = [f"{i}:{m}" for i, m in zip(uploads["device"], uploads["block"], strict=True)]
+    assert " ".join(pairs) == after
+
+
+def test_every_picture_is_drawn_and_can_be_saved(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        methods = page.locator("#card-methods tr[data-method]").evaluate_all(
+            "rows => rows.map(r => r.dataset.method)"
+        )
+        assert methods == ["optimal", "ives", "greedy", "random", "chen2020", "fedl"]
+        for card in ("map", "split", "curve", "front"):
+            assert page.locator(f"#card-{card} .body svg").count() == 1
+            for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
+                with page.expect_download() as saving:
+                    page.click(f"#card-{card} [data-save={kind}]")
+                content = Path(saving.value.path()).read_bytes()
+                assert content.startswith(start)
+                assert len(content) > 1_500
+                if kind == "svg":  # the picture says how to make it again
+                    assert b"[explore]" in content
+        assert page.locator("#card-curve .bound").count() == 1
+        assert page.locator("#card-curve circle.f-ives").count() >= 1
+        assert page.locator("#card-front circle.here").count() == 1
+
+
+def test_a_method_is_shown_on_the_map_by_keyboard(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        optimal = assignment(page)
+        row = page.locator("tr[data-method=greedy]")
+        row.focus()
+        page.keyboard.press("Enter")
+        assert assignment(page) != optimal
+        assert page.locator("tr[data-method=greedy]").get_attribute("aria-pressed") == "true"
+        page.locator("#card-map svg").focus()
+        page.keyboard.press("ArrowRight")
+        told = page.inner_text("#tooltip")
+        assert re.search(r"device \d+", told)
+        assert "power" in told
+        assert "SINR" in told
+        page.keyboard.press("Escape")
+        assert page.locator("#tooltip").is_hidden()
+
+
+def test_tabs_and_all_controls_are_reached_by_keyboard(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.locator("#tab-cell").focus()
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#runs").is_visible()
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#cell").is_visible()
+        reached = set()
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("() => document.activeElement.id"))
+        wanted = (
+            "source",
+            "num_devices",
+            "seed",
+            "energy_weight-slider",
+            "delay_weight-slider",
+            "num_blocks",
+        )
+        assert {*wanted, "max_power_w", "bandwidth_hz", "model_bits", "deadline_s-on", "copy-toml"} <= reached
+
+
+def test_hovering_a_device_tells_its_power(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.locator("#card-map circle.chosen[data-k='0']").hover(force=True)
+        page.wait_for_selector("#tooltip:not([hidden])")
+        assert "SINR" in page.inner_text("#tooltip")
+
+
+def test_wrong_numbers_are_explained_and_the_page_goes_on(browser: Any, address: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector(READY)
+    page.locator("#delay_weight").fill("0")
+    page.keyboard.press("Tab")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "delay_weight must be > 0" in page.inner_text("#error")
+    page.locator("#delay_weight").fill("1")
+    page.keyboard.press("Tab")
+    page.wait_for_selector("#error", state="hidden")
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_overflows(browser: Any, address: str, width: int, theme: str, tmp_path: Path) -> None:
+    with opened(browser, address, width=width, theme=theme) as page:
+        assert page.evaluate("() => document.documentElement.scrollWidth") == width
+        cut = page.evaluate(
+            "() => [...document.querySelectorAll('button, label, h2, td, .top')]"
+            ".filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1)"
+            ".filter(e => getComputedStyle(e).display !== 'inline')"
+            ".map(e => e.textContent)"
+        )
+        assert cut == []
+        assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+        page.screenshot(path=tmp_path / "page.png", full_page=True)
+
+
+def test_presets_change_and_a_street_cell_is_a_map(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.select_option("#source", "umi-3.5ghz")
+        page.wait_for_timeout(200)
+        page.wait_for_selector(READY, timeout=60_000)
+        place = load_cell("umi-3.5ghz", num_devices=40, seed=1).large_scale
+        assert place is not None
+        assert place.is_line_of_sight is not None
+        triangles = "".join(
+            page.locator("#card-map path.nlos").evaluate_all("all => all.map(p => p.getAttribute('d'))")
+        )
+        assert triangles.count("M") == int((~place.is_line_of_sight).sum())
+
+
+def test_names_in_a_cell_file_are_no_html(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / '<img src=x onerror="document.title=1">.toml'
+    file.write_text(
+        f"preset = 'paper'\ndescription = '{HOSTILE}'\nnum_blocks = 3\n[explore]\nnum_devices = 9\n"
+    )
+    with explorer(str(file)) as address, opened(browser, address) as page:
+        assert page.input_value("#source") == str(file)
+        assert len(assignment(page).split()) <= 3
+        page.click("#copy-python")
+        page.wait_for_selector("dialog[open]")
+        assert page.locator("img").count() == 0
+        assert page.title() == "fedwave explorer"
+
+
+def test_runs_are_shown_while_they_go_on_and_names_are_no_html(
+    browser: Any, street_run: Path, tmp_path: Path
+) -> None:
+    live = tmp_path / "live"
+    shutil.copytree(street_run, live)
+    (live / "summary.json").unlink()
+    tables = {
+        name: (live / name).read_text().splitlines(keepends=True) for name in ("rounds.csv", "devices.csv")
+    }
+    per_round = (len(tables["devices.csv"]) - 1) // 3
+    (live / "rounds.csv").write_text("".join(tables["rounds.csv"][:3]))
+    (live / "devices.csv").write_text("".join(tables["devices.csv"][: 1 + 2 * per_round]))
+    with explorer(str(live)) as address, opened(browser, address) as page:
+        page.wait_for_selector("#runs[data-state=ready]", timeout=60_000)
+        assert HOSTILE in page.inner_text("#card-list")
+        assert page.locator("main img").count() == 0
+        assert page.title() == "fedwave explorer"
+        assert "2 / 3" in page.inner_text("#card-list")
+        page.wait_for_selector("#card-replay svg[data-round='1']")
+        with (live / "devices.csv").open("a") as file:
+            file.write("".join(tables["devices.csv"][1 + 2 * per_round :]))
+        with (live / "rounds.csv").open("a") as file:
+            file.write(tables["rounds.csv"][3])
+        page.wait_for_selector("#card-replay svg[data-round='2']", timeout=15_000)
+        assert "3 / 3" in page.inner_text("#card-list")
+        last = assignment_of_run(page)
+        page.locator("#round-slider").focus()
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("#card-replay svg[data-round='1']")
+        assert assignment_of_run(page) != last
+        for axis in ("cumulative_delay_s", "cumulative_energy_j", "rounds"):
+            page.click(f"[data-axis={axis}]")
+            assert page.locator("#card-loss path.run-line").count() == 1
+        for card in ("fate", "energy"):
+            assert page.locator(f"#card-{card} svg").count() == 1
+
+
+def assignment_of_run(page: Any) -> str:
+    return str(page.get_attribute("#card-replay svg", "data-assignment"))
+
+
+def test_a_page_from_elsewhere_cannot_drive_the_explorer(browser: Any, address: str) -> None:
+    """A hostile page that even knows the token gets no answer: not by fetch, frame or WebSocket."""
+    home, token = address.split("?token=")
+
+    class Hostile(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<title>elsewhere</title>")
+
+        def log_message(self, *arguments: object) -> None:
+            del arguments
+
+    server = HTTPServer(("127.0.0.1", 0), Hostile)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page = browser.new_page()
+        page.goto(f"http://localhost:{server.server_port}/")
+        asked = page.evaluate(
+            "async ([home, token]) => { const out = {};"
+            "for (const mode of ['cors', 'no-cors']) { try {"
+            " const r = await fetch(home + 'api/start', {method: 'POST', mode, body: '{}',"
+            "  headers: mode === 'cors' ? {'x-fedwave-token': token} : {}}); out[mode] = await r.text(); }"
+            " catch (e) { out[mode] = 'refused'; } }"
+            "out.socket = await new Promise(done => {"
+            " const s = new WebSocket(home.replace('http', 'ws') + 'api/start');"
+            " s.onopen = () => done('open'); s.onerror = () => done('refused'); });"
+            "const frame = document.createElement('iframe'); frame.src = home + '?token=' + token;"
+            "document.body.append(frame); await new Promise(done => { frame.onload = done; });"
+            "out.frame = frame.contentDocument ? 'readable' : 'refused';"
+            "return out; }",
+            [home, token],
+        )
+        assert asked.pop("no-cors") in ("refused", "")  # an answer that the page may not read
+        assert asked == {"cors": "refused", "socket": "refused", "frame": "refused"}
+        page.close()
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedwave.errors import RunError
+from fedwave.experiments.load import load_experiment
+from fedwave.explore.run_view import RunView
+from fedwave.wireless.cell import Cell
+from tests.explore.asking import Page
+from tests.explore.conftest import HOSTILE
+
+
+def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_curves_are_those_of_the_folder(street_run: Path) -> None:
+    found = RunView.open(street_run).curves()
+    rows = rows_of(street_run, "rounds.csv")
+    assert found["name"] == HOSTILE
+    assert (found["num_rounds"], found["planned_rounds"], found["is_finished"]) == (3, 3, True)
+    assert found["curves"]["train_loss"] == [float(row["train_loss"]) for row in rows]
+    assert found["curves"]["metric"] == [float(row["heldout_accuracy"]) for row in rows]
+    assert found["curves"]["cumulative_energy_j"] == [float(row["cumulative_energy_j"]) for row in rows]
+    assert found["metric"] == {"name": "accuracy", "is_share": True}
+
+
+def test_who_was_selected_and_what_each_device_spent(street_run: Path) -> None:
+    found = RunView.open(street_run).devices()
+    rows = rows_of(street_run, "devices.csv")
+    ids = [int(row["device"]) for row in rows if row["round"] == "0"]
+    assert found["device"] == ids
+    assert found["num_rounds"] == 3
+    fates = {(int(row["round"]), int(row["device"])): row for row in rows}
+    assert "1" in "".join(found["fate"])  # some were lost: every third drops out
+    for k, line in enumerate(found["fate"]):
+        for i, digit in zip(ids, line, strict=True):
+            row = fates[k, i]
+            assert int(digit) == int(row["is_selected"]) + int(row["is_received"])
+    for phase, values in found["energy_j"].items():
+        for i, value in zip(ids, values, strict=True):
+            spent = sum(float(fates[k, i][f"{phase}_energy_j"]) for k in range(3))
+            assert value == pytest.approx(spent, rel=1e-12)
+    assert found["battery"] is None
+
+
+def test_a_round_is_replayed_as_it_was_played(street_run: Path) -> None:
+    view = RunView.open(street_run)
+    for k in range(3):
+        found = view.round(k)
+        rows = [row for row in rows_of(street_run, "devices.csv") if int(row["round"]) == k]
+        sent = [(i, row) for i, row in enumerate(rows) if row["block"] != "-1"]
+        uploads = found["uploads"]
+        assert uploads["device"] == [i for i, _ in sent]
+        assert uploads["block"] == [int(row["block"]) for _, row in sent]
+        assert uploads["power_w"] == [float(row["transmit_power_w"]) for _, row in sent]
+        assert uploads["success"] == [int(row["is_received"]) for _, row in sent]
+        noise_w = 360e3 * 10 ** (-20.4 + 0.5)  # -174 dBm/Hz and a noise figure of 5 dB
+        for block, (_, row) in zip(uploads["block"], sent, strict=True):
+            assert found["noise_w"][block] == pytest.approx(float(row["interference_w"]) + noise_w, rel=1e-9)
+        sinr = [10 * np.log10(float(row["sinr"])) for _, row in sent]
+        assert uploads["sinr_db"] == pytest.approx(sinr)
+
+
+def test_the_map_of_a_run_is_that_of_its_cell(street_run: Path) -> None:
+    found = RunView.open(street_run).places()
+    experiment = load_experiment(street_run / "config.toml")
+    assert experiment.cell is not None
+    place = Cell.build(experiment.cell, num_devices=found["num_devices"], seed=experiment.seed).large_scale
+    assert place is not None
+    np.testing.assert_allclose(np.transpose(found["position_m"]), place.position_m, atol=0.051)
+
+
+def test_a_run_that_goes_on_shows_its_whole_rounds(street_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "live"
+    shutil.copytree(street_run, folder)
+    (folder / "summary.json").unlink()
+    rounds = (folder / "rounds.csv").read_text().splitlines(keepends=True)
+    devices = (folder / "devices.csv").read_text().splitlines(keepends=True)
+    per_round = (len(devices) - 1) // 3
+    (folder / "rounds.csv").unlink()
+    (folder / "devices.csv").unlink()
+    view = RunView.open(folder)
+    assert (view.curves()["num_rounds"], view.curves()["is_finished"]) == (0, False)
+    with pytest.raises(RunError, match="no rounds yet"):
+        view.devices()
+    (folder / "rounds.csv").write_text("".join(rounds[:2]))
+    (folder / "devices.csv").write_text("".join(devices[: per_round + 4]) + devices[per_round + 4][:9])
+    assert view.curves()["num_rounds"] == 1
+    assert view.devices()["num_rounds"] == 1  # three and a half rows of the second round wait
+    with (folder / "devices.csv").open("a") as file:
+        file.write(devices[per_round + 4][9:] + "".join(devices[per_round + 5 :]))
+    assert view.devices()["num_rounds"] == 3
+    assert view.devices() == RunView.open(street_run).devices()
+
+
+def test_a_run_without_a_cell_has_curves_but_no_map(plain_run: Path) -> None:
+    view = RunView.open(plain_run)
+    assert view.curves()["has_cell"] is False
+    assert view.devices()["energy_j"] == {}
+    assert view.places() == {}
+    with pytest.raises(RunError, match="no radio cell"):
+        view.round(0)
+
+
+def test_a_battery_is_shown_where_there_is_one(street_run: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    from fedwave.runs import tables
+
+    declared = (*tables.TABLES["devices.csv"], ("battery_j", "number"))
+    monkeypatch.setitem(tables.TABLES, "devices.csv", declared)
+    folder = tmp_path / "battery"
+    shutil.copytree(street_run, folder)
+    head, *rest = (folder / "devices.csv").read_text().splitlines()
+    charged = [f"{row},{100 - k}" for k, row in enumerate(rest)]
+    (folder / "devices.csv").write_text("\n".join([f"{head},battery_j", *charged]) + "\n")
+    battery = RunView.open(folder).devices()["battery"]
+    n = len(rest) // 3
+    assert battery["most"] == [100, 100 - n, 100 - 2 * n]
+    assert battery["least"] == [101 - n, 101 - 2 * n, 101 - 3 * n]
+    assert battery["mean"][0] == pytest.approx((201 - n) / 2)
+
+
+def test_the_page_hears_of_news_only(street_run: Path, plain_run: Path) -> None:
+    page = Page(str(street_run), str(plain_run))
+    assert page.ask("start").json["first_tab"] == "runs"
+    first = page.ask("runs").json
+    assert [run["name"] for run in first["runs"]] == [HOSTILE, "NUFM"]
+    assert page.ask("runs", {"stamp": first["stamp"]}).json["runs"] is None
+    assert page.ask("run-round", {"run": 0, "round": 2}).json["round"] == 2
+    assert "round must lie in 0 to 2" in page.ask("run-round", {"run": 0, "round": 3}).json["error"]
+    assert "round must lie in 0 to 2" in page.ask("run-round", {"run": 0, "round": -1}).json["error"]
+
+
+def test_a_broken_folder_does_not_hide_the_others(street_run: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(street_run, broken)
+    (broken / "config.toml").write_text("nonsense = 1\n")
+    found = Page(str(broken), str(street_run)).ask("runs").json["runs"]
+    assert "nonsense" in found[0]["error"]
+    assert found[1]["num_rounds"] == 3
+    json.dumps(found)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedwave.errors import ConfigError
+from fedwave.explore.open import open_all
+from fedwave.explore.source import Source
+from fedwave.explore.view import CellView
+from fedwave.explore.workbench import Workbench, contributions
+from fedwave.units import watt_to_dbm
+from fedwave.wireless.description import describe_cell
+from fedwave.wireless.load import CELL_PRESETS, load_cell
+
+
+def changed(view: CellView, **values: object) -> CellView:
+    return view.model_copy(update=values)
+
+
+@pytest.mark.parametrize("name", CELL_PRESETS)
+def test_a_preset_is_shown_as_it_is(name: str) -> None:
+    source = Source.preset(name)
+    view = source.first_view(num_devices=12, seed=3)
+    assert source.overrides(view) == {}
+    shown, given = Workbench.of([source]).cell(source, view), load_cell(name, num_devices=12, seed=3)
+    assert np.array_equal(shown.draw(0).channel_gain, given.draw(0).channel_gain)
+    assert np.array_equal(shown.draw(0).interference_w, given.draw(0).interference_w)
+    assert np.array_equal(shown.fleet.max_power_w, given.fleet.max_power_w)
+    assert view.max_power_w is not None
+    assert view.max_power_w >= given.fleet.max_power_w.max() * (1 - 1e-12)
+
+
+def test_the_first_weights_are_those_that_fedwave_cell_prints() -> None:
+    printed = describe_cell(load_cell("umi-3.5ghz", num_devices=100, seed=0)).suggested_weights
+    view = Source.preset("umi-3.5ghz").first_view(num_devices=100, seed=0)
+    assert f"{view.energy_weight:.2g}" == f"{printed['energy_weight']:.2g}"
+    assert f"{view.delay_weight:.2g}" == f"{printed['delay_weight']:.2g}"
+    paper = Source.preset("paper").first_view(num_devices=100, seed=0)
+    assert (paper.energy_weight, paper.delay_weight, paper.model_bits) == (1.0, 1.0, 1.0)
+
+
+def test_sliders_change_the_settings_they_name_and_no_others() -> None:
+    source = Source.preset("umi-3.5ghz")
+    view = changed(
+        source.first_view(num_devices=12, seed=0),
+        num_blocks=7,
+        bandwidth_hz=180e3,
+        max_power_w=0.1,
+        deadline_s=4.0,
+    )
+    assert source.overrides(view) == {
+        "num_blocks": 7,
+        "bandwidth_hz": 180e3,
+        "fleet": {"max_power_w": 0.1},
+        "losses": {"deadline_s": 4.0},
+    }
+    cell = Workbench.of([source]).cell(source, view)
+    assert cell.num_blocks == 7
+    assert cell.bandwidth_hz == 180e3
+    assert (cell.fleet.max_power_w == 0.1).all()
+    assert cell.upload_risks.deadline_s == 4.0
+
+
+@pytest.mark.parametrize(
+    ("power", "largest_w", "expected"),
+    [
+        ("max_power_w = { low = 0.1, high = 0.5 }", 0.25, {"max_power_w": {"low": 0.1, "high": 0.25}}),
+        ("max_power_w = { low = 0.1, high = 0.5 }", 0.05, {"max_power_w": {"low": 0.05, "high": 0.05}}),
+        ("max_power_w = 0.5", 0.25, {"max_power_w": 0.25}),
+        ("max_power_dbm = 23", 0.25, {"max_power_w": 0.25}),
+        (
+            "max_power_dbm = { low = 10, high = 23 }",
+            0.1,
+            {"max_power_dbm": {"low": 10.0, "high": watt_to_dbm(0.1)}},
+        ),
+    ],
+)
+def test_a_range_of_powers_keeps_its_lower_end(
+    tmp_path: Path, power: str, largest_w: float, expected: dict[str, object]
+) -> None:
+    file = tmp_path / "cell.toml"
+    file.write_text(f'preset = "umi-3.5ghz"\n[fleet]\n{power}\n')
+    source = Source.file(file)
+    view = source.first_view(num_devices=5, seed=0)
+    assert source.overrides(view) == {}
+    after = changed(view, max_power_w=largest_w)
+    assert source.overrides(after) == {"fleet": expected}
+    powers = Workbench.of([source]).cell(source, after).fleet.max_power_w
+    assert powers.max() <= largest_w * (1 + 1e-12)
+
+
+def test_powers_of_a_file_have_no_slider(tmp_path: Path) -> None:
+    (tmp_path / "fleet.csv").write_text("max_power_w\n0.1\n0.2\n0.3\n")
+    file = tmp_path / "cell.toml"
+    file.write_text('preset = "umi-3.5ghz"\n[fleet]\npath = "fleet.csv"\n[explore]\nnum_devices = 3\n')
+    source = Source.file(file)
+    view = source.first_view()
+    assert (view.num_devices, view.max_power_w) == (3, None)
+    assert Workbench.of([source]).cell(source, view).fleet.max_power_w.tolist() == [0.1, 0.2, 0.3]
+
+
+def test_a_table_explore_starts_the_page(tmp_path: Path) -> None:
+    file = tmp_path / "cell.toml"
+    file.write_text('preset = "paper"\nnum_blocks = 4\n[explore]\nseed = 9\ndelay_weight = 0.5\n')
+    view = Source.file(file).first_view()
+    assert (view.num_blocks, view.seed, view.delay_weight, view.energy_weight) == (4, 9, 0.5, 1.0)
+    assert view.num_devices == 100
+    asked_for = Source.file(file).first_view(num_devices=20, seed=2)  # the command line beats the file
+    assert (asked_for.num_devices, asked_for.seed, asked_for.delay_weight) == (20, 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[explore]\nsed = 1", "explore.sed"),
+        ('[explore]\nseed = "1"', "explore.seed"),
+        ("[explore]\nnum_devices = 0", "explore.num_devices"),
+        ("colour = 1", "cell.colour"),
+        ("= 1", "not valid TOML"),
+    ],
+)
+def test_wrong_files_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "cell.toml"
+    file.write_text(f'preset = "paper"\n{text}\n')
+    with pytest.raises(ConfigError, match=message) as error:
+        Source.file(file).first_view(num_devices=5, seed=0)
+    assert "\n" not in str(error.value)
+
+
+def test_contributions_have_the_mean_that_was_asked_for() -> None:
+    view = Source.preset("paper").first_view(num_devices=20_000, seed=5)
+    for kind in ("uniform", "exponential", "equal"):
+        drawn = contributions(changed(view, contribution=kind, mean_contribution=3.0))
+        assert drawn.shape == (20_000,)
+        assert drawn.mean() == pytest.approx(3.0, abs=0.1)
+    assert contributions(changed(view, contribution="uniform")).max() < 10.0
+    assert np.ptp(contributions(changed(view, contribution="equal"))) == 0.0
+
+
+def test_a_cell_is_built_anew_only_if_it_changed() -> None:
+    source = Source.preset("umi-3.5ghz")
+    bench = Workbench.of([source])
+    view = source.first_view(num_devices=12, seed=0)
+    first = bench.cell(source, view)
+    drawn = first.draw(0)
+    assert bench.cell(source, changed(view, energy_weight=7.0, model_bits=1e6)) is first
+    assert first.draw(0) is drawn
+    assert first.draw(1) is not drawn
+    assert np.array_equal(first.draw(0).channel_gain, drawn.channel_gain)
+    for other in ({"seed": 1}, {"num_blocks": 3}, {"bandwidth_hz": 1e5}, {"max_power_w": 0.1}):
+        assert bench.cell(source, changed(view, **other)) is not first
+
+
+def test_words_of_the_command_line(street_run: Path, tmp_path: Path) -> None:
+    sources, runs, first = open_all([])
+    assert (list(sources.sources), runs, first) == (list(CELL_PRESETS), [], "umi-3.5ghz")
+    file = tmp_path / "cell.toml"
+    file.write_text('preset = "paper"\n')
+    sources, runs, first = open_all([str(street_run), str(file), "chen2020"])
+    assert [run.path for run in runs] == [street_run]
+    assert first == str(file)
+    assert open_all([str(street_run)])[2] == ""
+    with pytest.raises(ConfigError, match='"umi-3.5" is no cell file .* Did you mean "umi-3.5ghz"'):
+        open_all(["umi-3.5"])
