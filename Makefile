@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint format clean bench install
+.PHONY: demo docs test test-slow lint format clean bench install
 
 install: $(STAMP)
 
@@ -35,6 +35,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, into site/: open site/index.html. A broken link or anchor fails, and so does a page that needs the network.
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict --clean
+
 # Each prints its figures and asserts its bars; quiet machines only.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_round.py
@@ -44,4 +48,4 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest benchmarks
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo site

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedwave.cli.completion import cell_beginning
 from fedwave.errors import ConfigError
 from fedwave.settings import parse_overrides
 from fedwave.wireless.description import CellDescription, TextTable, describe_cell
@@ -24,7 +25,9 @@ from fedwave.wireless.load import CELL_PRESETS, load_cell, preset_table
 
 def cell(
     preset: str = typer.Argument(
-        None, help="A preset's name, a .toml file, or a file of gains. Without one: the list of presets."
+        None,
+        help="A preset's name, a .toml file, or a file of gains. Without one: the list of presets.",
+        autocompletion=cell_beginning,
     ),
     setting: list[str] = typer.Option(
         [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."

@@ -7,6 +7,7 @@ from fedwave.experiments.load import (
     preset_names,
     preset_text,
 )
+from fedwave.experiments.new_project import write_project
 from fedwave.experiments.schema import Experiment
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "load_experiment",
     "preset_names",
     "preset_text",
+    "write_project",
 ]

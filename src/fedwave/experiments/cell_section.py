@@ -22,7 +22,7 @@ class CellSection(CellConfig):
     place: ClassVar[str] = "cell"
     option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
 
-    preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them.")
+    preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them; or a cell file, `cell.toml`.")
     method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
     method_options: dict[str, Any] = Field(
         {}, description="Options of the method, e.g. { keep_negative = true } of ives."
@@ -52,7 +52,7 @@ class CellSection(CellConfig):
     def _fill_in_preset(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        if "preset" not in given and "channel" not in given:
+        if given.get("preset") is None and "channel" not in given:
             raise ConfigError(
                 "cell needs a preset or a channel of its own, got neither. For example: cell.preset=paper, "
                 "or a scheme that needs no cell."

@@ -1,0 +1,122 @@
+"""What the site needs beside the pages: the repository's own pages, linked source files, a diagram inside its page.
+
+The pages in docs/ are written to read well in the repository, too. So links may leave docs/ there
+(``../src/fedwave/rng.py``, ``../CONTRIBUTING.md``); on the site each such file becomes a page. A link to a
+file that does not exist fails the build.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files, InclusionLevel
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+# Pages of the repository: their file, and their page on the site.
+OF_REPOSITORY = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+LANGUAGES = {".py": "python", ".toml": "toml", ".cff": "yaml"}
+LINK = re.compile(r"(?<!!)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+DIAGRAM = re.compile(r"^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the repository's pages, and a page for every source file that a page links to."""
+    for name, page in OF_REPOSITORY.items():
+        files.append(File.generated(config, page, content=_read(name)))
+    linked = set()
+    for path in [*DOCS.glob("*.md"), *(ROOT / name for name in OF_REPOSITORY)]:
+        for target, _ in LINK.findall(_without_code(path.read_text(encoding="utf-8"))):
+            found = _in_repository(target, path.parent)
+            if found is not None and Path(found).suffix in LANGUAGES and not found.startswith("docs/"):
+                linked.add(found)
+    for found in sorted(linked):
+        text = f"# {Path(found).name}\n\n`{found}`\n\n```{LANGUAGES[Path(found).suffix]}\n{_read(found)}```\n"
+        page = File.generated(config, _source_page(found), content=text, inclusion=InclusionLevel.NOT_IN_NAV)
+        files.append(page)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Make links into the repository links into the site, and marks of our tests ordinary code blocks."""
+    del config, files
+    uri = page.file.src_uri
+    if uri.startswith("source/"):
+        return markdown
+    folder = ROOT if uri in OF_REPOSITORY.values() else DOCS
+    markdown = LINK.sub(lambda link: _rewritten(link, folder), markdown)
+    markdown = DIAGRAM.sub(lambda picture: _inline(DOCS / picture[1]), markdown)
+    markdown = markdown.replace("```python runnable", "```python")
+    markdown = re.sub(r"^```python file=(\S+)$", r'```python title="\1"', markdown, flags=re.MULTILINE)
+    return markdown + _reference() if uri == "api.md" else markdown
+
+
+def on_post_build(config: Any) -> None:
+    """Fail if a built page would fetch anything from elsewhere: the site must work offline."""
+    fetched = re.compile(r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//[^\s>]+|"
+                         r"<link[^>]+rel=[\"']?(?:stylesheet|preconnect|icon|preload)[^>]*href=[\"']?(?:https?:)?//[^\s>]+")
+    site = Path(config["site_dir"])
+    for page in site.rglob("*.html"):
+        found = fetched.search(page.read_text(encoding="utf-8"))
+        if found:
+            raise SystemExit(f"error: {page.relative_to(site)} fetches from elsewhere: {found[0]}")
+    for sheet in site.rglob("*.css"):
+        found = re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)\"']+", sheet.read_text(encoding="utf-8"))
+        if found:
+            raise SystemExit(f"error: {sheet.relative_to(site)} fetches from elsewhere: {found[0]}")
+
+
+def _rewritten(link: re.Match[str], folder: Path) -> str:
+    target, anchor = link[1], link[2] or ""
+    found = _in_repository(target, folder)
+    if found is None:
+        return link[0]
+    if found in OF_REPOSITORY:
+        return f"]({OF_REPOSITORY[found]}{anchor})"
+    if found.startswith("docs/"):
+        return f"]({found.removeprefix('docs/')}{anchor})"
+    if found == "README.md":
+        return "](index.md)"
+    return f"]({_source_page(found)}{anchor})" if Path(found).suffix in LANGUAGES else link[0]
+
+
+def _in_repository(target: str, folder: Path) -> str | None:
+    """Return a link's target as a path in the repository; None for the web, and for a part of the page itself."""
+    if re.match(r"[a-z]+:", target):
+        return None
+    return posixpath.normpath(posixpath.join(folder.relative_to(ROOT).as_posix(), target))
+
+
+def _source_page(found: str) -> str:
+    return f"source/{found}.md"
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _without_code(text: str) -> str:
+    return CODE.sub("", text)
+
+
+def _inline(path: Path) -> str:
+    """Return a drawing as part of its page, where it has the page's colours and its links lead on."""
+    text = re.sub(r"<\?xml.*?\?>\s*", "", path.read_text(encoding="utf-8"))
+    return f'<div class="diagram">\n{text.strip()}\n</div>'
+
+
+def _reference() -> str:
+    """Return what the reference is generated from: a directive for each name in the tables of api.md."""
+    lines = []
+    for line in _read("docs/api.md").splitlines():
+        if line.startswith("## "):
+            lines.append(f"\n## {line[3:]}: reference\n")
+        elif row := re.match(r"\| `([\w.]+)` \|", line):
+            name = row[1] if "." in row[1] else f"fedwave.{row[1]}"
+            lines.append(f"::: {name}\n")
+    return "\n".join(["\n", *lines])
