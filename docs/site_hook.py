@@ -53,7 +53,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     markdown = DIAGRAM.sub(lambda picture: _inline(DOCS / picture[1]), markdown)
     markdown = markdown.replace("```python runnable", "```python")
     markdown = re.sub(r"^```python file=(\S+)$", r'```python title="\1"', markdown, flags=re.MULTILINE)
-    return markdown + _reference() if uri == "api.md" else markdown
+    return _with_reference(markdown) if uri == "api.md" else markdown
 
 
 def on_post_build(config: Any) -> None:
@@ -110,13 +110,18 @@ def _inline(path: Path) -> str:
     return f'<div class="diagram">\n{text.strip()}\n</div>'
 
 
-def _reference() -> str:
-    """Return what the reference is generated from: a directive for each name in the tables of api.md."""
-    lines = []
-    for line in _read("docs/api.md").splitlines():
-        if line.startswith("## "):
-            lines.append(f"\n## {line[3:]}: reference\n")
-        elif row := re.match(r"\| `([\w.]+)` \|", line):
-            name = row[1] if "." in row[1] else f"fedwave.{row[1]}"
-            lines.append(f"::: {name}\n")
-    return "\n".join(["\n", *lines])
+def _with_reference(markdown: str) -> str:
+    """Return api.md with a directive below each of its tables for every name in it, and links to them."""
+    lines: list[str] = []
+    names: list[str] = []
+    for line in [*markdown.splitlines(), ""]:
+        row = re.match(r"\| `([\w.]+)` (\|.*)", line)
+        if row:
+            full = row[1] if "." in row[1] else f"fedwave.{row[1]}"
+            names.append(full)
+            line = f"| [`{row[1].rpartition('.')[2]}`](#{full}) {row[2]}"
+        elif names:
+            lines += ["", *(f"::: {name}\n" for name in names)]
+            names = []
+        lines.append(line)
+    return "\n".join(lines)

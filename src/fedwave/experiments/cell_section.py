@@ -13,7 +13,7 @@ from fedwave.server.contribution_scale import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
 from fedwave.settings.options import require_known
 from fedwave.wireless.config import CellConfig
-from fedwave.wireless.load import with_preset
+from fedwave.wireless.load import is_cell_file, with_preset
 
 
 class CellSection(CellConfig):
@@ -52,7 +52,7 @@ class CellSection(CellConfig):
     def _fill_in_preset(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        if given.get("preset") is None and "channel" not in given:
+        if "preset" not in given and "channel" not in given:
             raise ConfigError(
                 "cell needs a preset or a channel of its own, got neither. For example: cell.preset=paper, "
                 "or a scheme that needs no cell."
@@ -61,7 +61,9 @@ class CellSection(CellConfig):
         # Joules and seconds meet a u of thousands in a cell with units: unscaled, costs would decide nothing.
         if filled.get("normalised"):
             filled = {"contribution_scale": "raw", **filled}
-        return {**filled, "preset": given["preset"]} if "preset" in given else filled
+        # A file may change or go, and its keys are all here; a preset's name says more than they do.
+        keeps_name = "preset" in given and not is_cell_file(given["preset"])
+        return {**filled, "preset": given["preset"]} if keeps_name else filled
 
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:

@@ -65,8 +65,7 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
         raise TypeError(f"overrides must be a list of KEY=VALUE, got {shown(overrides)}. Put it in brackets.")
     settings = {} if source is None else _read(str(source), seen=())
     # Files that an override names are found from where the user is.
-    change = anchor_paths(parse_overrides(overrides), Path.cwd())
-    change = expand_scheme(with_cell_file(change, Path.cwd()))
+    change = expand_scheme(anchor_paths(parse_overrides(overrides), Path.cwd()))
     _require_effect_of_preset(settings, change)
     return _checked(merge(settings, change, Experiment))
 
@@ -74,8 +73,7 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:
     """Return the checked experiment of nested settings; files that they name are found from where we are."""
     require_type(settings, Mapping, name="settings", fix="Give a dictionary; load_experiment takes a name.")
-    anchored = with_cell_file(anchor_paths(dict(settings), Path.cwd()), Path.cwd())
-    return _checked(expand_scheme(anchored))
+    return _checked(expand_scheme(anchor_paths(dict(settings), Path.cwd())))
 
 
 def experiment_to_toml(experiment: Experiment) -> str:
@@ -95,9 +93,7 @@ def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
     if path.suffix == ".toml":
         advice = "Check the path; `fedwave presets` lists presets."
         # Files named in a file are found from its folder.
-        folder = path.absolute().parent
-        layer = anchor_paths(read_toml(path, what="experiment file", advice=advice), folder)
-        layer = with_cell_file(layer, folder)
+        layer = anchor_paths(read_toml(path, what="experiment file", advice=advice), path.absolute().parent)
     else:
         layer = toml_from_text(preset_text(source), name=source)
     base = layer.pop("extends", None)
@@ -113,19 +109,6 @@ def _read(source: str, *, seen: tuple[str, ...]) -> Settings:
     return merge(_read(base, seen=(*seen, source)), layer, Experiment)
 
 
-def with_cell_file(layer: Settings, folder: Path) -> Settings:
-    """Return settings whose ``cell.preset`` names a cell file with that file's keys in its place."""
-    cell = layer.get("cell")
-    if not isinstance(cell, dict) or not str(cell.get("preset", "")).endswith(".toml"):
-        return layer
-    path = folder / cell["preset"]
-    advice = "Check the path; `fedwave cell` lists the presets."
-    table = anchor_paths(read_toml(path, what="cell file", advice=advice), path.parent)
-    own = {key: value for key, value in cell.items() if key != "preset"}
-    # Where the file names no preset itself, none that an earlier layer names lies underneath.
-    return {**layer, "cell": {"preset": None, **merge(table, own, CellSection)}}
-
-
 def _require_effect_of_preset(settings: Settings, change: Settings) -> None:
     """Raise if an override asks for a cell preset of which nothing would be left.
 
@@ -133,7 +116,7 @@ def _require_effect_of_preset(settings: Settings, change: Settings) -> None:
     preset's name alone would change.
     """
     below, above = settings.get("cell"), change.get("cell")
-    if not isinstance(below, dict) or not isinstance(above, dict) or above.get("preset") is None:
+    if not isinstance(below, dict) or not isinstance(above, dict) or "preset" not in above:
         return
     given = {key for layer in (below, above) for key in layer}
     spelt_otherwise = {key for names in CellSection.alternatives if given & set(names) for key in names}

@@ -70,3 +70,8 @@ def _panel(
     ends = [curve.x[-1] for group in curves.values() for curve in group]
     is_wide = x_name != "round" and max(ends) > WIDE * min(ends)
     return Panel(x_label, y_label, curves, is_percentage=is_percentage, has_log_x=is_wide)
+
+
+def round_curves(runs: Sequence[FinishedRun], y_name: str) -> list[Curve]:
+    """Return each run's column against the number of rounds that were played."""
+    return [Curve(run.curve("round") + 1, run.curve(y_name)) for run in runs]
