@@ -1,4 +1,4 @@
-"""What the site needs beside the pages: the repository's own pages, linked source files, a diagram inside its page.
+"""What the site needs beside docs/: the repository's own pages, linked source files, diagrams inside pages.
 
 The pages in docs/ are written to read well in the repository, too. So links may leave docs/ there
 (``../src/fedwave/rng.py``, ``../CONTRIBUTING.md``); on the site each such file becomes a page. A link to a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,11 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 # Pages of the repository: their file, and their page on the site.
-OF_REPOSITORY = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
+OF_REPOSITORY = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changes.md",
+    "SECURITY.md": "security.md",
+}
 LANGUAGES = {".py": "python", ".toml": "toml", ".cff": "yaml"}
 LINK = re.compile(r"(?<!!)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 DIAGRAM = re.compile(r"^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE)
@@ -44,11 +49,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Make links into the repository links into the site, and marks of our tests ordinary code blocks."""
-    del config, files
+    del files
     uri = page.file.src_uri
     if uri.startswith("source/"):
         return markdown
     folder = ROOT if uri in OF_REPOSITORY.values() else DOCS
+    markdown = _with_titles(markdown, config.nav)
     markdown = LINK.sub(lambda link: _rewritten(link, folder), markdown)
     markdown = DIAGRAM.sub(lambda picture: _inline(DOCS / picture[1]), markdown)
     markdown = markdown.replace("```python runnable", "```python")
@@ -58,15 +64,19 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def on_post_build(config: Any) -> None:
     """Fail if a built page would fetch anything from elsewhere: the site must work offline."""
-    fetched = re.compile(r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//[^\s>]+|"
-                         r"<link[^>]+rel=[\"']?(?:stylesheet|preconnect|icon|preload)[^>]*href=[\"']?(?:https?:)?//[^\s>]+")
+    fetched = re.compile(
+        r"<(?:script|img|iframe|source)[^>]+src=[\"']?(?:https?:)?//[^\s>]+|"
+        r"<link[^>]+href=[\"']?(?:https?:)?//[^\s>]+"
+    )
     site = Path(config["site_dir"])
     for page in site.rglob("*.html"):
         found = fetched.search(page.read_text(encoding="utf-8"))
         if found:
             raise SystemExit(f"error: {page.relative_to(site)} fetches from elsewhere: {found[0]}")
     for sheet in site.rglob("*.css"):
-        found = re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)\"']+", sheet.read_text(encoding="utf-8"))
+        found = re.search(
+            r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)\"']+", sheet.read_text(encoding="utf-8")
+        )
         if found:
             raise SystemExit(f"error: {sheet.relative_to(site)} fetches from elsewhere: {found[0]}")
 
@@ -85,8 +95,27 @@ def _rewritten(link: re.Match[str], folder: Path) -> str:
     return f"]({_source_page(found)}{anchor})" if Path(found).suffix in LANGUAGES else link[0]
 
 
+def _with_titles(markdown: str, nav: Any) -> str:
+    """Return links like ``[cell.md](cell.md#fading)`` with the page's title for the name of its file."""
+    titles = {name: title for title, name in _entries(nav)}
+
+    def titled(link: re.Match[str]) -> str:
+        return f"[{titles[link[1]]}]({link[2]})" if link[1] in titles else link[0]
+
+    return re.sub(r"\[([\w-]+\.md)\]\((\1(?:#[^)\s]*)?)\)", titled, markdown)
+
+
+def _entries(nav: Any) -> Iterator[tuple[str, str]]:
+    for entry in nav:
+        for title, inside in entry.items():
+            if isinstance(inside, str):
+                yield title, inside
+            else:
+                yield from _entries(inside)
+
+
 def _in_repository(target: str, folder: Path) -> str | None:
-    """Return a link's target as a path in the repository; None for the web, and for a part of the page itself."""
+    """Return a link's target as a path in the repository; None for the web."""
     if re.match(r"[a-z]+:", target):
         return None
     return posixpath.normpath(posixpath.join(folder.relative_to(ROOT).as_posix(), target))

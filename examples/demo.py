@@ -1,8 +1,8 @@
 """What `make demo` runs: the same accuracy over a 5G street cell, and what it costs three schemes.
 
-URAL decides who uploads, on which block, at what power and speed, to a proven optimum. NUFM-Greedy takes the most
-useful devices, each with the power that suits itself; RU-Random draws devices, blocks and powers. Ten seeds: ten
-partitions, first models and cells, the same for all three.
+URAL decides who uploads, on which block, at what power and speed, to a proven optimum. NUFM-Greedy takes the
+most useful devices, each with the power that suits itself; RU-Random draws devices, blocks and powers. Ten
+seeds: ten partitions, first models and cells, the same for all three.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from fedwave.runs.report import print_tables
 OUT = Path("demo")
 SCHEMES = ("ural", "nufm-greedy", "ru-random")
 SEEDS = range(10)
-# Chosen for a good accuracy in few rounds, and stated in docs/results.md: a small network with GroupNorm, rates of
-# 0.02, contributions scaled to a mean of 1, and the weights that `fedwave cell` suggests for its 167,232 bits.
+# Chosen for a good accuracy in few rounds, and stated in docs/results.md: a small network with GroupNorm,
+# rates of 0.02, contributions scaled to a mean of 1, and weights near those that `fedwave cell` suggests for
+# its 167,232 bits.
 SETTINGS = (
     "num_rounds=25",
     "model.kind=demo:small_net",

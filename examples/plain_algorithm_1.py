@@ -55,9 +55,7 @@ def main() -> None:
     simulation = build_simulation(load_experiment("digits/nufm", ["num_rounds=5"]))
     state, fast = simulation.initial_state(), simulation.open_devices()
     module = simulation.model.to_module(state.parameters)
-    plain = algorithm_1(
-        module, plain_devices(simulation.train), inner_lr=0.02, meta_lr=0.02, num_selected=10
-    )
+    plain = algorithm_1(module, plain_devices(simulation.train), inner_lr=0.02, meta_lr=0.02, num_selected=10)
     for _ in range(simulation.num_rounds):
         selected, theta = next(plain)
         state, record = simulation.run_round(state, fast)

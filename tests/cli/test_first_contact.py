@@ -1,4 +1,4 @@
-"""What a newcomer meets first: versions, help, completion, exit codes; at 80 columns, in a pipe, without colours."""
+"""What a newcomer meets first: versions, help, completion, exit codes; at 80 columns, in a pipe, plain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fedwave(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-# Versions ----------------------------------------------------------------------------------------------------
+# Versions -------------------------------------------------------------------------------------------------
 
 
 def test_the_versions_are_those_of_the_packages_themselves() -> None:
@@ -87,7 +87,7 @@ def test_the_citation_and_the_package_have_one_version() -> None:
         assert found[1] == __version__
 
 
-# Completion --------------------------------------------------------------------------------------------------
+# Completion -----------------------------------------------------------------------------------------------
 
 
 def test_a_shell_completes_commands_options_and_presets() -> None:
@@ -114,7 +114,7 @@ def test_names_are_completed_from_their_beginning() -> None:
     assert preset_beginning("nothing") == cell_beginning("nothing") == []
 
 
-# Exit codes --------------------------------------------------------------------------------------------------
+# Exit codes -----------------------------------------------------------------------------------------------
 
 
 def test_the_documented_exit_codes_are_those_of_the_guard() -> None:
@@ -136,11 +136,13 @@ def test_a_new_project_and_a_taken_folder_have_their_exit_codes(tmp_path: Path) 
     assert again.stderr.count("\n") == 1
 
 
-# 80 columns, pipes, colours ----------------------------------------------------------------------------------
+# 80 columns, pipes, colours -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_fits_80_columns_and_a_pipe_gets_no_colours(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_fits_80_columns_and_a_pipe_gets_no_colours(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = CliRunner().invoke(app, [*command.split(), "--help"]).output
     assert printed

@@ -46,11 +46,15 @@ def test_a_tutorial_runs_and_shows_what_it_prints(page, run_page, capsys):
     """Words as they are; a number may move a little where another processor sums in another order."""
     run_page(page)
     printed = capsys.readouterr().out
-    blocks = re.findall(r"```python runnable\n.*?^```\n\n```text\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"```python runnable\n.*?^```\n\n```text\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL
+    )
     shown = "".join(blocks)
     assert len(blocks) >= 5
     figure = r"[-+]?\d+(?:\.\d+)?(?:e-?\d+)?"
-    assert re.sub(r"\s+", " ", re.sub(figure, "#", printed)) == re.sub(r"\s+", " ", re.sub(figure, "#", shown))
+    assert re.sub(r"\s+", " ", re.sub(figure, "#", printed)) == re.sub(
+        r"\s+", " ", re.sub(figure, "#", shown)
+    )
     found = [float(number) for number in re.findall(figure, printed)]
     assert found == pytest.approx([float(number) for number in re.findall(figure, shown)], rel=0.03, abs=0.03)
 

@@ -59,7 +59,9 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("demo")
 
 
-def test_a_run_of_the_demo_is_as_its_settings_say(demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_the_demo_is_as_its_settings_say(
+    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo, "SETTINGS", [*demo.SETTINGS, "num_rounds=1"])
     run = read_run(demo.run_one("ural", 3, tmp_path))
     assert (run.experiment.name, run.experiment.seed, run.num_rounds) == ("URAL", 3, 1)

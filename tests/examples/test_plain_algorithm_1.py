@@ -1,4 +1,4 @@
-"""fedwave's rounds are those of the plain loop in examples/: same devices, same models up to float32 rounding."""
+"""fedwave's rounds are those of the plain loop in examples/: same devices, same models up to rounding."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def test_every_round_selects_the_same_devices_and_ends_in_the_same_model(
         for _ in range(NUM_ROUNDS):
             selected, theta = next(plain)
             state, record = simulation.run_round(state, devices)
-            assert_array_equal(
-                simulation.train.device_ids[selected], record.columns["selected_devices"]
-            )
+            assert_array_equal(simulation.train.device_ids[selected], record.columns["selected_devices"])
             ours = simulation.model.to_state_dict(state.parameters)
             torch.testing.assert_close(ours, theta, rtol=0.0, atol=2e-6)
     finally:

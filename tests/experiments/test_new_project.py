@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -41,7 +40,10 @@ def test_the_experiment_runs_with_its_own_model_and_cell(project: Path) -> None:
 
 def test_the_experiment_runs_from_elsewhere_too(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.parent)
-    assert load_experiment("my project/experiment.toml").cell == load_experiment(project / "experiment.toml").cell
+    assert (
+        load_experiment("my project/experiment.toml").cell
+        == load_experiment(project / "experiment.toml").cell
+    )
 
 
 def test_the_cell_can_be_looked_at_by_itself(project: Path) -> None:
@@ -91,15 +93,17 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         write_project(tmp_path / ("x" * 300))
     with pytest.raises(TypeError, match="the folder must be of type"):
         write_project(3)  # type: ignore[arg-type]
-    assert os.listdir(tmp_path) == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-# A cell file in an experiment --------------------------------------------------------------------------------
+# A cell file in an experiment -----------------------------------------------------------------------------
 
 
 def test_a_cell_file_stands_for_its_keys(tmp_path: Path) -> None:
     (tmp_path / "cell.toml").write_text('preset = "umi-3.5ghz"\nnum_blocks = 7\n')
-    (tmp_path / "run.toml").write_text('extends = "digits/ural"\n[cell]\npreset = "cell.toml"\ndelay_weight = 3.0\n')
+    (tmp_path / "run.toml").write_text(
+        'extends = "digits/ural"\n[cell]\npreset = "cell.toml"\ndelay_weight = 3.0\n'
+    )
     (tmp_path / "spelt.toml").write_text(
         'extends = "digits/ural"\n[cell]\npreset = "umi-3.5ghz"\nnum_blocks = 7\ndelay_weight = 3.0\n'
     )
@@ -111,12 +115,16 @@ def test_a_cell_file_stands_for_its_keys(tmp_path: Path) -> None:
     assert spelt.model_copy(update={"preset": None, "num_blocks": 10}) == found
 
 
-def test_a_whole_cell_file_leaves_nothing_of_an_earlier_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_cell_file_leaves_nothing_of_an_earlier_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """digits/ural has the paper's normalised cell below; nothing of it may shine through."""
     monkeypatch.chdir(tmp_path)
     source = load_experiment("digits/ural", ["cell.preset=chen2020"])
     assert source.cell is not None
-    whole = (Path(__import__("fedwave").__file__).parent / "wireless" / "presets" / "chen2020.toml").read_text()
+    whole = (
+        Path(__import__("fedwave").__file__).parent / "wireless" / "presets" / "chen2020.toml"
+    ).read_text()
     Path("mine.toml").write_text(whole)
     found = load_experiment("digits/ural", ["cell.preset=mine.toml"]).cell
     assert found is not None
@@ -126,7 +134,9 @@ def test_a_whole_cell_file_leaves_nothing_of_an_earlier_preset(tmp_path: Path, m
 
 def test_what_the_experiment_says_beats_the_cell_file(tmp_path: Path) -> None:
     (tmp_path / "cell.toml").write_text('preset = "paper"\nnum_blocks = 7\n')
-    (tmp_path / "run.toml").write_text('extends = "digits/ural"\n[cell]\npreset = "cell.toml"\nnum_blocks = 5\n')
+    (tmp_path / "run.toml").write_text(
+        'extends = "digits/ural"\n[cell]\npreset = "cell.toml"\nnum_blocks = 5\n'
+    )
     found = load_experiment(tmp_path / "run.toml", ["cell.bandwidth_hz=2.0"]).cell
     assert found is not None
     assert (found.num_blocks, found.bandwidth_hz) == (5, 2.0)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedwave.plots.costs import draw_costs, plot_costs
 from fedwave.errors import RunError
+from fedwave.plots.costs import draw_costs, plot_costs
 from fedwave.runs.compare import FinishedRun
 from fedwave.runs.ratio import Ratio, paired_ratio
 from tests.experiments.cell_tables import PAPER_CELL, experiment
@@ -64,7 +64,7 @@ def test_one_seed_has_no_interval_and_large_ratios_no_decimals() -> None:
     assert str(Ratio(0.123, 0.05, 1.25, 5)) == "0.12 × (0.05–1.2)"
 
 
-# The picture -------------------------------------------------------------------------------------------------
+# The picture ----------------------------------------------------------------------------------------------
 
 
 def test_the_picture_has_a_bar_for_each_mean_and_a_dot_for_each_seed() -> None:

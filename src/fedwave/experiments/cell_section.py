@@ -22,7 +22,9 @@ class CellSection(CellConfig):
     place: ClassVar[str] = "cell"
     option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
 
-    preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them; or a cell file, `cell.toml`.")
+    preset: str | None = Field(
+        None, description="A cell to start from: `fedwave cell` lists them; or a cell file, `cell.toml`."
+    )
     method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
     method_options: dict[str, Any] = Field(
         {}, description="Options of the method, e.g. { keep_negative = true } of ives."

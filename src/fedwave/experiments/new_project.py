@@ -28,7 +28,9 @@ def write_project(folder: Path | str) -> list[Path]:
             written.append(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"cannot write the project to {target}: {reason}. Choose another folder.") from error
+        raise ConfigError(
+            f"cannot write the project to {target}: {reason}. Choose another folder."
+        ) from error
     return written
 
 

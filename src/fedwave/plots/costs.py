@@ -27,7 +27,9 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None) -> P
     """
     metric = common_metric(runs)
     if not all(run.has_cell for run in runs):
-        raise RunError("seconds and joules are counted over a cell only, got a run without one. Leave it out.")
+        raise RunError(
+            "seconds and joules are counted over a cell only, got a run without one. Leave it out."
+        )
     wanted = common_target(runs) if target is None else target
     groups = group_by_name(runs)
     figure, (left, middle, right) = new_figure(3, width=3.7, height=3.0)
@@ -74,7 +76,9 @@ def _draw_bars(axis: Any, groups: Mapping[str, Sequence[FinishedRun]], cost: Cos
                 label += f"   {paired_ratio(group, first, cost, target=target)}"
             if len(values) < len(paid):
                 label += f"   {len(values)} of {len(paid)} seeds"
-        axis.annotate(label, (0.01, row - 0.28), xycoords=("axes fraction", "data"), fontsize=7.5, va="bottom")
+        axis.annotate(
+            label, (0.01, row - 0.28), xycoords=("axes fraction", "data"), fontsize=7.5, va="bottom"
+        )
     axis.set_yticks(range(len(groups)), [plain(name) for name in groups])
     axis.set_ylim(len(groups) - 0.6, -0.75)
     axis.set_xlim(left=0.0)

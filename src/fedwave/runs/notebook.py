@@ -38,7 +38,7 @@ class NotebookRun:
         return self.frame(HELDOUT)
 
     def frame(self, table: str = ROUNDS, *, library: Library | None = None) -> Any:
-        """Return a table of the run folder as a frame of pandas, or of polars where only that is installed."""
+        """Return a table of the run folder as a frame; see ``to_frame`` for the library."""
         return to_frame(read_table(self.path / table), library=library)
 
     def plot(self) -> Picture:
@@ -64,9 +64,7 @@ def to_frame(columns: dict[str, Any], *, library: Library | None = None) -> Any:
     """Return columns as a frame; by default of pandas, or of polars where only that is installed."""
     wanted = library or ("polars" if find_spec("pandas") is None and find_spec("polars") else "pandas")
     if wanted not in get_args(Library):
-        raise ConfigError(
-            f'library must be known, got "{wanted}". {did_you_mean(wanted, get_args(Library))}'
-        )
+        raise ConfigError(f'library must be known, got "{wanted}". {did_you_mean(wanted, get_args(Library))}')
     module = import_extra(wanted, purpose="A table as a frame", extra="frames")
     return module.DataFrame({name: _plain(values) for name, values in columns.items()})
 

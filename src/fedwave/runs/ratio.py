@@ -34,7 +34,7 @@ class Ratio:
 def paired_ratio(
     theirs: Sequence[FinishedRun], ours: Sequence[FinishedRun], cost: CostName, *, target: float
 ) -> Ratio:
-    """Return how many times as much they pay as we do until the target, over the seeds in which both reach it."""
+    """Return how many times as much they pay as we do until the target, where both reach it."""
     own = {run.experiment.seed: run for run in ours}
     logarithms = []
     for run in theirs:

@@ -30,7 +30,7 @@ def read_toml(path: Path, *, what: str, advice: str) -> Settings:
 
 
 def anchor_paths(table: Settings, base_dir: Path) -> Settings:
-    """Return the table with every relative ``path``, ``..._path`` and file as ``preset`` taken from ``base_dir``."""
+    """Return the table with every relative ``path``, ``..._path`` or file as preset from ``base_dir``."""
     anchored: Settings = {}
     for key, value in table.items():
         if isinstance(value, dict):
