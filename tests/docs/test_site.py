@@ -1,4 +1,4 @@
-"""The site builds, from the repository alone; what is broken fails the build, and no page needs the network."""
+"""The site builds from the repository alone; what is broken fails the build; no page needs the network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ import pytest
 from tests.docs.api_table import GROUPS
 from tests.docs.pages import DOCS, ROOT, read
 
-PARTS = ("mkdocs.yml", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "README.md", "docs", "examples", "src")
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "README.md")
+PARTS = (*PAGES, "mkdocs.yml", "docs", "examples", "src")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_marks_of_our_tests_do_not_show(hook: Any) -> None:
             src_uri = "tutorial.md"
 
     class Config:
-        nav = [{"Home": "index.md"}, {"Guides": [{"Radio cells": "cell.md"}]}]
+        nav = ({"Home": "index.md"}, {"Guides": ({"Radio cells": "cell.md"},)})
 
     text = "```python runnable\nx = 1\n```\n```python file=a.py\ny = 2\n```\nsee [cell.md](cell.md#fading)\n"
     made = hook.on_page_markdown(text, Page, Config, None)
