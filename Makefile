@@ -37,7 +37,7 @@ format: $(STAMP)
 
 # The site, into site/: open site/index.html. A broken link or anchor fails, and so does a page that needs the network.
 docs: $(STAMP)
-	$(BIN)/mkdocs build --strict --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 
 # Each prints its figures and asserts its bars; quiet machines only.
 bench: $(STAMP)

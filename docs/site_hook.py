@@ -24,8 +24,10 @@ OF_REPOSITORY = {
     "CHANGELOG.md": "changes.md",
     "SECURITY.md": "security.md",
 }
+# A source page has the whole width, and is not searched: its words are not the documentation's.
+SOURCE_PAGE = "---\nhide: [toc]\nsearch:\n  exclude: true\n---\n"
 LANGUAGES = {".py": "python", ".toml": "toml", ".cff": "yaml"}
-LINK = re.compile(r"(?<!!)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 DIAGRAM = re.compile(r"^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
@@ -39,9 +41,12 @@ def on_files(files: Files, config: Any) -> Files:
         for target, _ in LINK.findall(_without_code(path.read_text(encoding="utf-8"))):
             found = _in_repository(target, path.parent)
             if found is not None and Path(found).suffix in LANGUAGES and not found.startswith("docs/"):
+                if not (ROOT / found).is_file():
+                    raise SystemExit(f"error: {path.name} links to {found}, which does not exist.")
                 linked.add(found)
     for found in sorted(linked):
-        text = f"# {Path(found).name}\n\n`{found}`\n\n```{LANGUAGES[Path(found).suffix]}\n{_read(found)}```\n"
+        language = LANGUAGES[Path(found).suffix]
+        text = f"{SOURCE_PAGE}# {Path(found).name}\n\n`{found}`\n\n~~~~{language}\n{_read(found)}~~~~\n"
         page = File.generated(config, _source_page(found), content=text, inclusion=InclusionLevel.NOT_IN_NAV)
         files.append(page)
     return files
