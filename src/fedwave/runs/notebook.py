@@ -6,13 +6,10 @@ import html
 import math
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from fedwave.errors import ConfigError, did_you_mean, import_extra
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table
-
-if TYPE_CHECKING:
-    from fedwave.plots.style import Picture
 
 Library = Literal["pandas", "polars"]
 
@@ -41,7 +38,7 @@ class NotebookRun:
         """Return a table of the run folder as a frame; see ``to_frame`` for the library."""
         return to_frame(read_table(self.path / table), library=library)
 
-    def plot(self) -> Picture:
+    def plot(self) -> Any:
         """Return the run's curves as a picture that a notebook shows; ``.save("run.pdf")`` writes it."""
         from fedwave import draw_runs, read_run  # pictures stand above runs, so they are asked for by name
 
