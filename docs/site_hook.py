@@ -151,11 +151,28 @@ def _with_reference(markdown: str) -> str:
     for line in [*markdown.splitlines(), ""]:
         row = re.match(r"\| `([\w.]+)` (\|.*)", line)
         if row:
-            full = row[1] if "." in row[1] else f"fedwave.{row[1]}"
+            full = _full_name(row[1])
             names.append(full)
             line = f"| [`{row[1].rpartition('.')[2]}`](#{full}) {row[2]}"
         elif names:
-            lines += ["", *(f"::: {name}\n" for name in names)]
+            lines += ["", *map(_directive, names)]
             names = []
         lines.append(line)
     return "\n".join(lines)
+
+
+def _directive(name: str) -> str:
+    """Return what makes a name's reference; what a call returns has all that it inherits, too."""
+    is_inherited = name.rpartition(".")[2] in ("RunResult", "FinishedRun")
+    return f"::: {name}\n" + ("    options:\n      inherited_members: true\n" if is_inherited else "")
+
+
+def _full_name(name: str) -> str:
+    """Return where a public name is defined if a module has the same name, which would be taken for it."""
+    if "." in name:
+        return name
+    home = re.search(rf'"{name}": "(fedwave[\w.]*)"', _read("src/fedwave/__init__.py"))
+    if home is None:
+        raise SystemExit(f"error: docs/api.md names {name}, which is no public name of fedwave.")
+    has_namesake = (ROOT / "src" / home[1].replace(".", "/") / f"{name}.py").exists()
+    return f"{home[1]}.{name}.{name}" if has_namesake else f"fedwave.{name}"
