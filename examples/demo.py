@@ -49,9 +49,9 @@ Three schemes, ten seeds each, 25 rounds: a minute or two on two cores.
 """
 NEXT = """\
 Try next (after `. .venv/bin/activate`):
-  fedwave run digits/ural           one run: its tables, model and curves
-  fedwave new my-project            your own experiment, cell and model to start from
-  fedwave cell umi-3.5ghz           the link budget behind these joules and seconds
+  fedwave run digits/ural     one run: its tables, model and curves
+  fedwave new my-project      an experiment, a cell and a model to start from
+  fedwave cell umi-3.5ghz     the link budget behind these joules and seconds
 """
 
 

@@ -46,6 +46,9 @@ def test_a_run_that_ended_and_one_that_is_read_have_the_same_frames(result: RunR
     read = read_run(result.path)
     for name in ("rounds", "devices", "heldout"):
         assert getattr(result, name).equals(getattr(read, name))
+    tables = {"rounds": ROUNDS, "devices": DEVICES, "heldout": HELDOUT}
+    for name, table in tables.items():
+        assert list(getattr(result, name).columns) == list(read_table(result.path / table))
     assert len(result.rounds) == 2
     assert set(result.devices["round"]) == {0, 1}
 
