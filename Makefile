@@ -9,7 +9,7 @@ FLOWER_VENV := .venv-flower
 FLOWER_BIN := $(FLOWER_VENV)/bin
 FLOWER_STAMP := $(FLOWER_VENV)/.installed
 
-.PHONY: demo demo-flower test test-slow test-processes lint format clean bench bench-flower install
+.PHONY: demo demo-flower docs test test-slow test-processes lint format clean bench bench-flower install
 
 install: $(STAMP)
 
@@ -56,6 +56,10 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, into site/: open site/index.html. A broken link or anchor fails, and so does a page that needs the network.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
 # Each prints its figures and asserts its bars; quiet machines only.
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_round.py
@@ -70,4 +74,4 @@ bench-flower: $(FLOWER_STAMP)
 	$(FLOWER_BIN)/python benchmarks/bench_flower.py
 
 clean:
-	rm -rf $(VENV) $(FLOWER_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) $(FLOWER_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo site

@@ -27,6 +27,7 @@ _HOME = {
     "experiment_from": "fedwave.experiments",
     "load_experiment": "fedwave.experiments",
     "meta_gradient": "fedwave.learning",
+    "draw_runs": "fedwave.plots.runs",
     "plot_runs": "fedwave.plots.runs",
     "read_run": "fedwave.runs.compare",
     "cost_table": "fedwave.runs.report",
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from fedwave.data import dataset_from_arrays, load_dataset, own_split, read_split
     from fedwave.experiments import Experiment, experiment_from, load_experiment
     from fedwave.learning import meta_gradient
-    from fedwave.plots.runs import plot_runs
+    from fedwave.plots.runs import draw_runs, plot_runs
     from fedwave.runs.compare import read_run
     from fedwave.runs.report import cost_table, final_table
     from fedwave.runs.run import StopRun, resume_run, run_experiment
@@ -71,6 +72,7 @@ __all__ = [
     "contribution",
     "cost_table",
     "dataset_from_arrays",
+    "draw_runs",
     "experiment_from",
     "final_table",
     "load_cell",

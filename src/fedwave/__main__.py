@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from fedwave.cli.guard import run_guarded
 
 def main() -> None:
     """Run the command line; see ``fedwave.cli.guard`` for its exit codes."""
+    if _is_about_completion():
+        from fedwave.cli.app import app
+
+        app(prog_name="fedwave")  # typer answers the shell and ends the program itself
     sys.exit(run_guarded(_command_line))
+
+
+def _is_about_completion() -> bool:
+    options = ("--install-completion", "--show-completion")
+    return "_FEDWAVE_COMPLETE" in os.environ or "".join(sys.argv[1:2]).startswith(options)
 
 
 def _command_line() -> object:

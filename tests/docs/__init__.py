@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tests.docs.api_table import api_tables
 from tests.docs.columns_table import columns_table
 from tests.docs.module_tree import imports_table, tree
 from tests.docs.reproduced import verdicts
@@ -18,6 +19,7 @@ GENERATED: dict[tuple[str, str], Callable[[], str]] = {
     ("run-folder.md", "devices"): partial(columns_table, "devices.csv"),
     ("run-folder.md", "heldout"): partial(columns_table, "heldout.csv"),
     ("reproduction.md", "verdicts"): verdicts,
+    ("api.md", "api"): api_tables,
     ("one-round.md", "tree"): tree,
     ("one-round.md", "imports"): imports_table,
 }

@@ -42,6 +42,24 @@ def test_the_tutorial_runs_and_shows_real_numbers(run_page, capsys):
     assert Path("comparison.png").exists()
 
 
+@pytest.mark.parametrize("page", ["tutorial-learning.md", "tutorial-radio.md"])
+def test_a_tutorial_runs_and_shows_what_it_prints(page, run_page, capsys):
+    """Words as they are; a number may move a little where another processor sums in another order."""
+    run_page(page)
+    printed = capsys.readouterr().out
+    blocks = re.findall(
+        r"```python runnable\n.*?^```\n\n```text\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL
+    )
+    shown = "".join(blocks)
+    assert len(blocks) >= 5
+    figure = r"[-+]?\d+(?:\.\d+)?(?:e-?\d+)?"
+    assert re.sub(r"\s+", " ", re.sub(figure, "#", printed)) == re.sub(
+        r"\s+", " ", re.sub(figure, "#", shown)
+    )
+    found = [float(number) for number in re.findall(figure, printed)]
+    assert found == pytest.approx([float(number) for number in re.findall(figure, shown)], rel=0.03, abs=0.03)
+
+
 def test_the_example_of_the_run_folder_runs(run_page, capsys):
     run_page("run-folder.md")
     *uploads, columns = capsys.readouterr().out.splitlines()
@@ -151,10 +169,9 @@ def test_the_lines_of_one_round_are_the_calls_of_the_code_in_their_order():
     for part in (decide_round, take_models):  # in place of the call
         source = source.replace(f"{part.__name__}(", inspect.getsource(part) + "(", 1)
     called = re.findall(r"\b(world|planner|devices|server_step)\.(\w+)\(", source)
-    page = read("one-round.md")
-    diagram = page.split("```text\n")[1].split("```")[0]
-    assert re.findall(r"│  (\w+)\.(\w+)\(", diagram) == called
-    assert re.findall(r"^\| `(\w+)\.(\w+)` \|", page, re.MULTILINE) == called
+    drawn = (ROOT / "docs" / "figures" / "one-round.svg").read_text(encoding="utf-8")
+    assert re.findall(r">\d (\w+)\.(\w+)<", drawn) == called
+    assert re.findall(r"^\d\. \*\*`(\w+)\.(\w+)`\*\*", read("one-round.md"), re.MULTILINE) == called
 
 
 def test_commands_shown_name_real_presets_and_settings():

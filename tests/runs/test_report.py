@@ -6,15 +6,17 @@ import io
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 import fedwave
 from fedwave.experiments import experiment_from
-from fedwave.runs.progress import ProgressBar
+from fedwave.runs.progress import ProgressBar, spans
 from fedwave.runs.report import cost_table, final_table, print_tables
 from fedwave.runs.run import run_experiment
+from fedwave.simulation.records import RoundRecord
 from tests.experiments.cell_tables import PAPER_CELL, experiment
 from tests.runs.written_runs import write_run
 
@@ -163,3 +165,54 @@ def test_an_error_in_the_settings_stands_alone(tmp_path: Path) -> None:
     ):
         run_experiment(experiment(selection={"num_selected": 99}), tmp_path / "run", observers=[bar])
     assert file.getvalue() == ""
+
+
+# What is repeated is said once ------------------------------------------------------------------------------
+
+
+def test_a_note_of_many_rounds_is_said_when_it_begins_and_summed_up_at_the_end(tmp_path: Path) -> None:
+    cell = {**PAPER_CELL, "losses": {"dropout_probability": 1.0}}
+    text = shown(experiment(cell, num_rounds=5), tmp_path / "run")
+    lines = [line.split("\x1b[2K")[-1] for line in text.splitlines() if "no upload arrived" in line]
+    note = "no upload arrived, the model stays as it is"
+    assert lines == [f"round 0: {note}", f"5 rounds, 0–4: {note}"]
+
+
+def test_notes_that_come_and_go_are_still_two_lines() -> None:
+    file = io.StringIO()
+    with ProgressBar(Console(file=file, width=200)) as bar:
+        for k in range(20):
+            quiet = k in (3, 5, 6, 7, 11)
+            note = f"device {k} needs {k / 7:.3g} W" if quiet else ""
+            bar._say_note(record_with(k, num_received=0 if quiet else 2, note=note))
+    assert file.getvalue().splitlines() == [
+        "round 3: device 3 needs 0.429 W",
+        "5 rounds, 3, 5–7, 11: device … needs … W",
+    ]
+
+
+def test_a_note_of_a_round_with_uploads_is_left_to_the_table() -> None:
+    file = io.StringIO()
+    with ProgressBar(Console(file=file, width=200)) as bar:
+        bar._say_note(record_with(0, num_received=2, note="one device cannot meet its limit"))
+    assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "text"),
+    [
+        ([4], "4"),
+        ([4, 5], "4–5"),
+        ([1, 3, 5, 7, 9, 11, 13, 15], "1, 3, 5, 7, 9, 11, …"),
+        (list(range(31, 51)), "31–50"),
+        ([0, 2, 3, 4, 9], "0, 2–4, 9"),
+    ],
+)
+def test_rounds_are_written_as_stretches(rounds: list[int], text: str) -> None:
+    assert spans(rounds) == text
+
+
+def record_with(k: int, **columns: object) -> RoundRecord:
+    return RoundRecord(
+        round_index=k, columns=dict(columns), device_ids=np.arange(0), device_columns={}, heldout=None
+    )

@@ -105,7 +105,7 @@ def energy_factor(snr: float) -> float:
 
 
 def snr_of_delay(delay_s: float, *, nat_time_s: float) -> float:
-    """Return the SNR that uploads in exactly this time, Eq. (42): 2^(S / (B delta)) - 1."""
+    """Return the SNR that uploads in exactly this time, Lemma 5, Eq. (42): 2^(S / (B delta)) - 1."""
     exponent = nat_time_s / delay_s
     return math.expm1(exponent) if exponent < math.log(LARGEST_SNR) else math.inf
 

@@ -37,7 +37,7 @@ class Allocation:
     """Decisions for one round, their cost, and how sure we are of them."""
 
     method: str
-    block_of_device: IntArray  # (n,), -1 = no block
+    block_of_device: IntArray  # (n,), -1 = no block; one entry a device, Eq. (26)
     transmit_power_w: FloatArray  # (n,)
     cpu_frequency_hz: FloatArray  # (n,)
     contribution: float  # U, Eq. (32); with packet errors, what arrives on average

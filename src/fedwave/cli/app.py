@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from fedwave import __version__
 from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.explore import explore
+from fedwave.cli.new import new
 from fedwave.cli.presets import presets
 from fedwave.cli.report import report
 from fedwave.cli.reproduce import reproduce_command
@@ -19,10 +19,10 @@ app = typer.Typer(
     name="fedwave",
     help="Federated meta-learning over wireless networks.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command()(new)
 app.command()(run)
 app.command()(resume)
 app.command()(compare)
@@ -33,14 +33,16 @@ app.add_typer(datasets_app, name="datasets")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fedwave {__version__}")
+        from fedwave.cli.version import version_text
+
+        typer.echo(version_text())
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        False, "--version", callback=_print_version, is_eager=True, help="Print the versions and exit."
     ),
 ) -> None:
     """Federated meta-learning over wireless networks."""

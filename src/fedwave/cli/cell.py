@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedwave.cli.completion import cell_beginning
 from fedwave.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 def cell(
     preset: str = typer.Argument(
-        None, help="A preset's name, a .toml file, or a file of gains. Without one: the list of presets."
+        None,
+        help="A preset's name, a .toml file, or a file of gains. Without one: the list of presets.",
+        autocompletion=cell_beginning,
     ),
     setting: list[str] = typer.Option(
         [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."

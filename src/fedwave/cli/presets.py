@@ -6,9 +6,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedwave.cli.completion import preset_beginning
+
 
 def presets(
-    name: str | None = typer.Argument(None, metavar="NAME", help="Print this preset's TOML instead."),
+    name: str | None = typer.Argument(
+        None, metavar="NAME", help="Print this preset's TOML instead.", autocompletion=preset_beginning
+    ),
 ) -> None:
     """List the presets, or print one as TOML to start your own file from.
 

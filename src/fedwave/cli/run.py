@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
+from fedwave.cli.completion import preset_beginning
 from fedwave.cli.guard import Interrupted
 from fedwave.errors import DivergenceError, RunError, import_extra
 
@@ -27,6 +28,7 @@ def run(
         "digits/nufm",
         metavar="PRESET or FILE.toml",
         help="A name from `fedwave presets`, or a TOML file.",
+        autocompletion=preset_beginning,
     ),
     settings: list[str] = typer.Option(
         [],

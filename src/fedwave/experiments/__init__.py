@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedwave.experiments.load import experiment_from, experiment_to_toml, load_experiment
+    from fedwave.experiments.new_project import write_project
     from fedwave.experiments.preset_files import preset_names, preset_text
     from fedwave.experiments.schema import Experiment
 
@@ -20,10 +21,16 @@ __all__ = [
     "load_experiment",
     "preset_names",
     "preset_text",
+    "write_project",
 ]
 
 # name: the module that defines it, where that is not ``load``
-_HOME = {"Experiment": "schema", "preset_names": "preset_files", "preset_text": "preset_files"}
+_HOME = {
+    "Experiment": "schema",
+    "preset_names": "preset_files",
+    "preset_text": "preset_files",
+    "write_project": "new_project",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from fedwave.server.contribution_scale import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
 from fedwave.settings.options import require_known
 from fedwave.wireless.config import CellConfig
-from fedwave.wireless.load import with_preset
+from fedwave.wireless.load import is_cell_file, with_preset
 
 
 class CellSection(CellConfig):
@@ -22,7 +22,9 @@ class CellSection(CellConfig):
     place: ClassVar[str] = "cell"
     option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
 
-    preset: str | None = Field(None, description="A cell to start from: `fedwave cell` lists them.")
+    preset: str | None = Field(
+        None, description="A cell to start from: `fedwave cell` lists them; or a cell file, `cell.toml`."
+    )
     method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
     method_options: dict[str, Any] = Field(
         {}, description="Options of the method, e.g. { keep_negative = true } of ives."
@@ -61,7 +63,9 @@ class CellSection(CellConfig):
         # Joules and seconds meet a u of thousands in a cell with units: unscaled, costs would decide nothing.
         if filled.get("normalised"):
             filled = {"contribution_scale": "raw", **filled}
-        return {**filled, "preset": given["preset"]} if "preset" in given else filled
+        # A file may change or go, and its keys are all here; a preset's name says more than they do.
+        keeps_name = "preset" in given and not is_cell_file(given["preset"])
+        return {**filled, "preset": given["preset"]} if keeps_name else filled
 
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:

@@ -37,7 +37,7 @@ def plot_panels(panels: Sequence[Panel], *, title: str | None = None, num_column
     figure, axes = new_figure(columns, num_rows=-(-len(panels) // columns))
     for axis, panel in zip(axes, panels, strict=False):
         for colour, (name, curves) in zip(_colours(panel.curves), panel.curves.items(), strict=True):
-            _draw(axis, curves, name, colour, scale=100.0 if panel.is_percentage else 1.0)
+            draw_curves(axis, curves, name, colour, scale=100.0 if panel.is_percentage else 1.0)
         if panel.has_log_x:
             axis.set_xscale("log")
         axis.set_xlabel(panel.x_label)
@@ -53,7 +53,7 @@ def _colours(curves: Mapping[str, Any]) -> list[str]:
     return [COLOURS[index % len(COLOURS)] for index in range(len(curves))]
 
 
-def _draw(axis: Any, curves: Sequence[Curve], name: str, colour: str, *, scale: float) -> None:
+def draw_curves(axis: Any, curves: Sequence[Curve], name: str, colour: str, *, scale: float) -> None:
     """Draw one run as a line; of several, the mean as a line and each run as a faint one behind it."""
     measured = [Curve(c.x[np.isfinite(c.y)], scale * c.y[np.isfinite(c.y)]) for c in curves]
     measured = [curve for curve in measured if curve.x.size]

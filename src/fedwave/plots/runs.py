@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedwave.plots.learning_curves import Curve, Panel, plot_panels
-from fedwave.plots.style import save_figure
+from fedwave.plots.style import Picture
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
@@ -14,9 +14,14 @@ WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axi
 
 def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
     """Draw the runs' curves to a file; runs of one name are averaged over their seeds."""
+    return draw_runs(runs).save(path)
+
+
+def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
+    """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file."""
     panels = run_panels(runs)
     datasets = ", ".join(sorted({run.experiment.data.dataset for run in runs}))
-    return save_figure(plot_panels(panels, title=datasets, num_columns=3), Path(path))
+    return Picture(plot_panels(panels, title=datasets, num_columns=3))
 
 
 def run_panels(runs: Sequence[FinishedRun]) -> list[Panel]:
@@ -65,3 +70,8 @@ def _panel(
     ends = [curve.x[-1] for group in curves.values() for curve in group]
     is_wide = x_name != "round" and max(ends) > WIDE * min(ends)
     return Panel(x_label, y_label, curves, is_percentage=is_percentage, has_log_x=is_wide)
+
+
+def round_curves(runs: Sequence[FinishedRun], y_name: str) -> list[Curve]:
+    """Return each run's column against the number of rounds that were played."""
+    return [Curve(run.curve("round") + 1, run.curve(y_name)) for run in runs]

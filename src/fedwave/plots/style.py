@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +34,33 @@ _SETTINGS: Any = {
 
 def new_figure(num_columns: int, *, width: float = 3.6, height: float = 3.0, num_rows: int = 1) -> Any:
     """Return a figure and its flat list of axes, in the project's style."""
-    matplotlib = import_extra("matplotlib", purpose="Plotting", extra="plots")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    import_extra("matplotlib", purpose="Plotting", extra="plots")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure  # not by pyplot: a notebook keeps its own way of showing figures
 
-    with pyplot.rc_context(_SETTINGS):
-        figure, axes = pyplot.subplots(
-            num_rows,
-            num_columns,
-            figsize=(width * num_columns, height * num_rows),
-            squeeze=False,
-            layout="constrained",
-        )
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(width * num_columns, height * num_rows), layout="constrained")
+        axes = figure.subplots(num_rows, num_columns, squeeze=False)
     return figure, list(axes.flat)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A drawing that a notebook shows by itself; ``figure`` is matplotlib's, to change it."""
+
+    figure: Any
+
+    def save(self, path: Path | str) -> Path:
+        """Write it; the file name's ending chooses the format."""
+        return save_figure(self.figure, Path(path))
+
+    def _repr_png_(self) -> bytes:
+        from matplotlib import rc_context
+
+        content = io.BytesIO()
+        with rc_context(_SETTINGS):
+            self.figure.savefig(content, format="png")
+        return content.getvalue()
 
 
 def plain(text: str) -> str:
@@ -56,12 +72,12 @@ def plain(text: str) -> str:
 
 def save_figure(figure: Any, path: Path) -> Path:
     """Write the figure; the file name's ending chooses the format."""
-    from matplotlib import pyplot
+    from matplotlib import rc_context
 
     try:
         require_picture_name(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with pyplot.rc_context(_SETTINGS), warnings.catch_warnings():
+        with rc_context(_SETTINGS), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # a letter that the font lacks is drawn as a box
             figure.savefig(path)
     except (OSError, ValueError) as error:
@@ -71,8 +87,6 @@ def save_figure(figure: Any, path: Path) -> Path:
         raise RunError(
             f"cannot write the picture {path}: {reason}. Choose another path, ending in .png, .pdf or .svg."
         ) from error
-    finally:
-        pyplot.close(figure)
     return path
 
 

@@ -16,6 +16,7 @@ from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
+from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import MAY_NOT, flatten, setting_differences
 from fedwave.units import FloatArray
 
@@ -32,8 +33,11 @@ class Cost:
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedRun:
-    """One run's settings and its table of rounds."""
+class FinishedRun(NotebookRun):
+    """One run's settings and its table of rounds.
+
+    Its tables are frames, ``.rounds``, ``.devices`` and ``.heldout``, and ``.plot()`` draws it.
+    """
 
     path: Path
     experiment: Experiment
@@ -87,6 +91,17 @@ class FinishedRun:
         measured = self.curve(name)
         measured = measured[np.isfinite(measured)]
         return float(measured[-1]) if measured.size else math.nan
+
+    def _facts(self) -> dict[str, object]:
+        names = ["train_loss", "heldout_loss", f"heldout_{self.metric.name}"]
+        names += ["cumulative_delay_s", "cumulative_energy_j"] if self.has_cell else []
+        return {
+            "run": f"{self.experiment.name}, seed {self.experiment.seed}",
+            "dataset": self.experiment.data.dataset,
+            "rounds": f"{self.num_rounds} of {self.experiment.num_rounds}",
+            **{name.replace("_", " "): self.last(name) for name in names},
+            "folder": self.path,
+        }
 
 
 @dataclass(frozen=True)

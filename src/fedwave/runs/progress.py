@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +16,14 @@ from fedwave.runs.compare import short_number
 from fedwave.simulation.records import RoundRecord
 
 SECONDS_BETWEEN_LINES = 30.0  # in a log file
+MAX_SPANS = 6  # stretches of rounds in one line
+_FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 class ProgressBar:
     """Shows the round, the loss and the held-out metric. Use as a context manager.
 
-    A note that holds for many rounds is said when it begins and when it ends, not every time.
+    A note is said when it first holds, and once more at the end, with all of its rounds.
     """
 
     def __init__(self, console: Console) -> None:
@@ -33,8 +37,7 @@ class ProgressBar:
             disable=not console.is_terminal,
         )
         self._metric = ""
-        self._note = ""
-        self._note_since = self._last_round = 0
+        self._rounds_of_note: dict[str, list[int]] = {}
         self._num_rounds = 0
         self._last_line_s = 0.0
 
@@ -42,7 +45,7 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_note()
+        self._sum_up_notes()
         if self._progress.live.is_started:
             self._progress.stop()
 
@@ -51,7 +54,7 @@ class ProgressBar:
     ) -> None:
         """Show the bar where the run begins."""
         del folder, warnings  # the package logs them
-        self._end_note()
+        self._sum_up_notes()
         self._metric = ""
         self._num_rounds = experiment.num_rounds
         self._last_line_s = time.monotonic()
@@ -85,20 +88,33 @@ class ProgressBar:
         self._print(f"round {round_index + 1} of {self._num_rounds}  {figures}")
 
     def _say_note(self, record: RoundRecord) -> None:
-        is_worth_saying = record.columns.get("num_received") == 0
-        note = str(record.columns.get("note", "")) if is_worth_saying else ""
-        if note != self._note:
-            self._end_note()
-            if note:
-                self._print(f"round {record.round_index}: {note}")
-            self._note, self._note_since = note, record.round_index
-        self._last_round = record.round_index
+        """Say a note the first time that it holds. Figures in it may differ from round to round."""
+        note = str(record.columns.get("note", "")) if record.columns.get("num_received") == 0 else ""
+        if not note:
+            return
+        kind = _FIGURE.sub("…", note)
+        if kind not in self._rounds_of_note:
+            self._print(f"round {record.round_index}: {note}")
+        self._rounds_of_note.setdefault(kind, []).append(record.round_index)
 
-    def _end_note(self) -> None:
-        """Say for how long the last note held."""
-        if self._note and self._last_round > self._note_since:
-            self._print(f"rounds {self._note_since} to {self._last_round}: the same")
-        self._note = ""
+    def _sum_up_notes(self) -> None:
+        """Say in which rounds each note held, where those were several."""
+        for kind, rounds in self._rounds_of_note.items():
+            if len(rounds) > 1:
+                self._print(f"{len(rounds)} rounds, {spans(rounds)}: {kind}")
+        self._rounds_of_note = {}
 
     def _print(self, line: str) -> None:
         self._progress.console.print(escape(line), highlight=False, soft_wrap=True)
+
+
+def spans(rounds: Sequence[int]) -> str:
+    """Return increasing round numbers as stretches: "3, 31–50"; many stretches are cut short."""
+    stretches: list[list[int]] = []
+    for k in rounds:
+        if stretches and k == stretches[-1][1] + 1:
+            stretches[-1][1] = k
+        else:
+            stretches.append([k, k])
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in stretches[:MAX_SPANS]]
+    return ", ".join(shown + (["…"] if len(stretches) > MAX_SPANS else []))

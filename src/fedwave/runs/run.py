@@ -22,6 +22,7 @@ from fedwave.experiments.schema import GIVEN, PASSED, DataSection, Experiment
 from fedwave.runs.checks import require_fitting_state, require_whole_tables
 from fedwave.runs.folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
 from fedwave.runs.lock import locked
+from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import describe_start, differences_of_place, identity, require_same_run
 from fedwave.runs.summary import summarise
 from fedwave.simulation.records import RoundRecord
@@ -51,12 +52,27 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """Where a run is, and its summary; ``stopped`` says why it ended before its last round, if it did."""
+class RunResult(NotebookRun):
+    """Where a run is, and its summary; ``stopped`` says why it ended before its last round, if it did.
+
+    Its tables are frames, ``.rounds``, ``.devices`` and ``.heldout``, and ``.plot()`` draws it.
+    """
 
     path: Path
     summary: dict[str, Any]
     stopped: str | None = None
+
+    def _facts(self) -> dict[str, object]:
+        cell = self.summary.get("cell", {})
+        found = {
+            "run": f"{self.summary['name']}, seed {self.summary['seed']}",
+            "dataset": self.summary["dataset"],
+            "rounds": self.summary["num_rounds"],
+            **{name.replace("_", " "): value for name, value in self.summary["final"].items()},
+            **({"seconds": cell["delay_s"], "joules": cell["energy_j"]} if cell else {}),
+            "folder": self.path,
+        }
+        return found if self.stopped is None else {**found, "stopped": self.stopped}
 
 
 def run_experiment(

@@ -30,16 +30,20 @@ def read_toml(path: Path, *, what: str, advice: str) -> Settings:
 
 
 def anchor_paths(table: Settings, base_dir: Path) -> Settings:
-    """Return the table with every relative ``path`` (and ``..._path``) taken from ``base_dir``."""
+    """Return the table with every relative ``path``, ``..._path`` or file as preset from ``base_dir``."""
     anchored: Settings = {}
     for key, value in table.items():
         if isinstance(value, dict):
             anchored[key] = anchor_paths(value, base_dir)
-        elif (key == "path" or key.endswith("_path")) and isinstance(value, str):
+        elif isinstance(value, str) and _names_file(key, value):
             anchored[key] = str(base_dir / value)
         else:
             anchored[key] = value
     return anchored
+
+
+def _names_file(key: str, value: str) -> bool:
+    return key == "path" or key.endswith("_path") or (key == "preset" and value.endswith(".toml"))
 
 
 def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = None) -> Settings:

@@ -29,11 +29,7 @@ def load_cell_config(preset_or_path: str | Path, overrides: Mapping[str, Any] | 
         preset_or_path, (str, Path), name="the cell", fix="Give the name of a preset or a .toml file."
     )
     source = str(preset_or_path)
-    table: Settings = {"preset": source}
-    if source.endswith(".toml"):
-        path = Path(source)
-        advice = "Check the path; `fedwave cell` lists the presets."
-        table = anchor_paths(read_toml(path, what="cell file", advice=advice), path.parent)
+    table = _file_table(Path(source)) if is_cell_file(source) else {"preset": source}
     # An override's own paths start where the user is.
     return validate(CellConfig, with_preset(merge(table, dict(overrides or {}), CellConfig)), root="cell")
 
@@ -45,11 +41,30 @@ def with_preset(table: Settings, schema: type[CellConfig] = CellConfig) -> Setti
     return own if preset is None else merge(preset_table(preset), own, schema)
 
 
+def is_cell_file(name: object) -> bool:
+    """Return whether the name of a preset is that of a file: it ends in .toml."""
+    return isinstance(name, str) and name.endswith(".toml")
+
+
 def preset_table(name: object) -> Settings:
-    """Return the settings of a named preset, unchecked."""
+    """Return the settings of a named preset or of a cell file, unchecked."""
+    if is_cell_file(name):
+        return with_preset(_file_table(Path(str(name))))
     if not isinstance(name, str) or name not in CELL_PRESETS:
         raise ConfigError(
             f'there is no cell preset "{name}". {did_you_mean(str(name), CELL_PRESETS)} '
             "For a file of your own, give its name with .toml."
         )
     return with_preset(toml_from_text(preset_text(name), name=name))
+
+
+def _file_table(path: Path) -> Settings:
+    """Return the keys of a cell file, which may start from a named preset, but not from another file."""
+    advice = "Check the path; `fedwave cell` lists the presets."
+    table = anchor_paths(read_toml(path, what="cell file", advice=advice), path.parent)
+    if is_cell_file(table.get("preset")):
+        raise ConfigError(
+            f'{path}: a cell file starts from a named preset, got the file "{table["preset"]}". '
+            f"{did_you_mean('', CELL_PRESETS)}"
+        )
+    return table

@@ -1,0 +1,45 @@
+"""A project to start from: a commented experiment, a cell, a model and a README, written into a folder."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from fedwave.errors import ConfigError, require_type
+
+FILES = ("README.md", "experiment.toml", "cell.toml", "my_model.py")
+
+
+def write_project(folder: Path | str) -> list[Path]:
+    """Write the files of a new project into a folder, which must be new or empty; return their paths."""
+    require_type(folder, (str, Path), name="the folder", fix="Give its path.")
+    target = Path(folder)
+    _require_free(target)
+    shipped = resources.files("fedwave.experiments") / "project"
+    written = []
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            # A Python file of the project is no module of the package, so it is shipped as text.
+            source = shipped / (f"{name}.txt" if name.endswith(".py") else name)
+            path = target / name
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(source.read_text(encoding="utf-8"))
+            written.append(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(
+            f"cannot write the project to {target}: {reason}. Choose another folder."
+        ) from error
+    return written
+
+
+def _require_free(target: Path) -> None:
+    try:
+        is_taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot look into {target}: {reason}. Choose another folder.") from error
+    if is_taken:
+        what = "is not empty" if target.is_dir() else "is a file"
+        raise ConfigError(f"{target} {what}. Choose a new or empty folder; nothing is written over.")

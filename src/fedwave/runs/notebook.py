@@ -1,0 +1,79 @@
+"""Runs in a notebook: their tables as frames of pandas or polars, a picture, and a summary as HTML."""
+
+from __future__ import annotations
+
+import html
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from fedwave.errors import ConfigError, did_you_mean, import_extra
+from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table
+
+Library = Literal["pandas", "polars"]
+
+
+class NotebookRun:
+    """What a run offers in a notebook; its folder is at ``path``, and ``_facts`` says what it came to."""
+
+    path: Path
+
+    @property
+    def rounds(self) -> Any:
+        """The table of rounds as a frame: one row per round."""
+        return self.frame(ROUNDS)
+
+    @property
+    def devices(self) -> Any:
+        """The table of training devices as a frame: one row per round and device."""
+        return self.frame(DEVICES)
+
+    @property
+    def heldout(self) -> Any:
+        """The table of held-out devices as a frame: one row per round that was evaluated, and device."""
+        return self.frame(HELDOUT)
+
+    def frame(self, table: str = ROUNDS, *, library: Library | None = None) -> Any:
+        """Return a table of the run folder as a frame; see ``to_frame`` for the library."""
+        return to_frame(read_table(self.path / table), library=library)
+
+    def plot(self) -> Any:
+        """Return the run's curves as a picture that a notebook shows; ``.save("run.pdf")`` writes it."""
+        from fedwave import draw_runs, read_run  # pictures stand above runs, so they are asked for by name
+
+        return draw_runs([read_run(self.path)])
+
+    def _facts(self) -> dict[str, object]:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """Return the run as a small table. Every name in it is a user's, and stays text."""
+        rows = "".join(
+            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+            f'<td style="text-align:left">{html.escape(_shown(value))}</td></tr>'
+            for name, value in self._facts().items()
+        )
+        return f"<table><tbody>{rows}</tbody></table>"
+
+
+def to_frame(columns: dict[str, Any], *, library: Library | None = None) -> Any:
+    """Return columns as a frame; by default of pandas, or of polars where only that is installed."""
+    wanted = library or ("polars" if find_spec("pandas") is None and find_spec("polars") else "pandas")
+    if wanted not in get_args(Library):
+        raise ConfigError(f'library must be known, got "{wanted}". {did_you_mean(wanted, get_args(Library))}')
+    module = import_extra(wanted, purpose="A table as a frame", extra="frames")
+    return module.DataFrame({name: _plain(values) for name, values in columns.items()})
+
+
+def _plain(values: Any) -> Any:
+    """Return a column as both libraries take it: lists of devices as plain lists."""
+    if isinstance(values, list) and values and hasattr(values[0], "tolist"):
+        return [value.tolist() for value in values]
+    return values
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.4g}"
+    return str(value)
