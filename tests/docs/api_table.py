@@ -28,6 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "problem_of_cell",
         "AllocationProblem",
         "allocate",
+        "allocate_many",
         "compare_methods",
         "pareto_front",
         "total_cost",

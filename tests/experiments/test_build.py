@@ -72,9 +72,9 @@ def test_more_blocks_than_devices_serve_all_devices() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "chunk_samples"),
-    [([28, 28], 50_000 // 784), ([6], 1024), ([100, 100], 16), ([5, 10], 1000)],
+    [([28, 28], 100_000 // 784), ([6], 1024), ([100, 100], 16), ([10, 10], 1000)],
 )
-def test_a_chunk_holds_some_fifty_thousand_values(
+def test_a_chunk_holds_some_hundred_thousand_values(
     shape: list[int], chunk_samples: int, tmp_path: Any
 ) -> None:
     data = {**SMALL["data"], "shape": shape}

@@ -39,7 +39,14 @@ def by_hand(
                 inner = tuple(value.detach() for value in inner)
             moved = {name: leaves[name] - ALPHA * g for name, g in zip(leaves, inner, strict=True)}
         value = loss(moved, query)
-        gradient = torch.autograd.grad(value, list(leaves.values()))
+        if rule == "exact-query":  # Eq. (3) as it stands, with D'' = D'
+            slope = torch.autograd.grad(value, list(moved.values()))
+            curved = torch.autograd.grad(loss(leaves, query), list(leaves.values()), create_graph=True)
+            along = sum((c * g).sum() for c, g in zip(curved, slope, strict=True))
+            product = torch.autograd.grad(along, list(leaves.values()))
+            gradient = tuple(g - ALPHA * p for g, p in zip(slope, product, strict=True))
+        else:
+            gradient = torch.autograd.grad(value, list(leaves.values()))
         state = {name: state[name] - BETA * g for name, g in zip(state, gradient, strict=True)}
         norms.append(float(np.sqrt(sum(float(g.square().sum()) for g in gradient))))
         losses.append(float(value.detach()))

@@ -95,6 +95,12 @@ def local_gradient(
     if gradient == "first-order":  # the gradient at the adapted model, taken for one at the model itself
         value, slope = gradient_of(module, leaves(adapted), device.query, loss)
         return float(value.detach()), slope
+    if gradient == "exact-query":  # Eq. (3) as it stands, with D'' = D'
+        value, slope = gradient_of(module, leaves(adapted), device.query, loss)
+        _, curved = gradient_of(module, start, device.query, loss, create_graph=True)
+        along = sum((curved[name] * slope[name]).sum() for name in start)
+        product = torch.autograd.grad(along, list(start.values()))
+        return float(value.detach()), moved(slope, dict(zip(start, product, strict=True)), inner_lr)
     value = loss(functional_call(module, adapted, (device.query[0],)), device.query[1])
     slopes = torch.autograd.grad(value, list(start.values()))  # hessian-free is the same in the limit
     return float(value.detach()), dict(zip(start, slopes, strict=True))

@@ -50,6 +50,11 @@ class UserModel:
                 'map it. Use "auto" or "loop".'
             )
 
+    @property
+    def name(self) -> str:
+        """What the user calls it: ``package.module:factory``, or the factory's own name."""
+        return self._name
+
     def use_loop(self, is_loop: bool = True) -> None:
         """Run devices one after the other from now on, or mapped again."""
         self.is_vectorised = not is_loop
