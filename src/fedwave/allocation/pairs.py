@@ -45,7 +45,7 @@ class PairTable:
         return float(np.maximum(self.contribution.max(axis=1), 0.0).sum())
 
     def losses(self, energy_factor: float, smallest_cap: float) -> FloatArray:
-        """Return minus what each pair is worth at an energy factor, (M, K); 0 if nothing, or below the cap."""
+        """Return minus what each pair is worth at an energy factor, (M, K); 0 if nothing or below the cap."""
         if self._largest_cost * energy_factor < _HUGE:
             loss = self.unit_cost * energy_factor
             loss -= self.contribution
@@ -56,7 +56,7 @@ class PairTable:
         return np.minimum(loss, 0.0, out=loss)
 
     def weights(self, energy_factor: float, smallest_cap: float) -> FloatArray:
-        """Return what each pair is worth at an energy factor, (M, K); 0 if nothing, or below the cap."""
+        """Return what each pair is worth at an energy factor, (M, K); 0 if nothing or below the cap."""
         return -self.losses(energy_factor, smallest_cap)
 
     @cached_property
