@@ -17,6 +17,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -219,7 +220,7 @@ def bench_hard_link(num_devices: int, num_blocks: int) -> None:
         assert found.gap <= 1e-6, (name, found.gap)
         print(
             f"n = {num_devices:,}, M = {num_blocks}, opposed, {name}: optimum {seconds:.1f} s, "
-            f"{found.iterations} matchings",
+            f"{found.iterations} matchings, at most {getrusage(RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB so far",
             flush=True,
         )
 
