@@ -224,7 +224,7 @@ class BranchAndBound:
         return value_low - slope * rise - self._delay.at(snr), snr
 
     def _shrunk(self, node: Node) -> Node:
-        """Cut a node to the part in which its chord, minus the delay's cost, beats the incumbent, and return it.
+        """Cut a node to where its chord, minus the delay's cost, beats the incumbent; return it.
 
         That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it
         is where (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so
