@@ -92,6 +92,10 @@ def test_imports_point_one_way(part: str) -> None:
         ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
         ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),
         ("import fedwave.experiments", ("torch", "sklearn", "matplotlib", "rich")),
+        (
+            "import fedwave.runs.run, fedwave.runs.progress",
+            ("scipy.stats", "scipy.optimize", "scipy.special"),
+        ),
     ],
 )
 def test_heavy_libraries_are_not_loaded_until_needed(statement: str, absent: tuple[str, ...]) -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint, linear_sum_assignment, milp
 
 from fedwave.allocation.assignment import assign_blocks, best_matching
 from fedwave.allocation.optimal.candidates import candidate_pairs
@@ -64,3 +65,23 @@ def test_pruned_table_gives_the_same_value_at_every_delay():
                 keywords = {"energy_factor": energy_factor(snr), "smallest_cap": snr}
                 value = best_matching(few, **keywords).value(energy_factor(snr))
                 assert_allclose(value, best_matching(every, **keywords).value(energy_factor(snr)), rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([4, 8, 12, 40, 900]), st.booleans())
+def test_columns_that_are_left_out_are_never_missed(seed, num_devices, has_ties):
+    problem = paper_problem(seed % 1000, num_devices=num_devices, num_blocks=6)
+    if has_ties:  # many devices are equally good, and some bring nothing
+        problem = replace(
+            problem, contribution=np.rint(problem.contribution / 4), channel_gain=0.5, max_power_w=0.5
+        )
+    table = all_pairs(problem)
+    snr = 10.0 ** np.random.default_rng(seed).uniform(-3, 0)
+    weight = np.maximum(table.contribution - table.unit_cost * energy_factor(snr), 0.0)
+    weight[table.snr_cap < snr] = 0.0
+    row, column = linear_sum_assignment(weight, maximize=True)
+    found = best_matching(table, energy_factor=energy_factor(snr), smallest_cap=snr)
+    assert np.unique(found.column).size == found.column.size
+    assert_allclose(found.best_value, weight[found.row, found.column].sum(), rtol=1e-12, atol=1e-12)
+    assert_allclose(found.best_value, weight[row, column].sum(), rtol=1e-12, atol=1e-12)
+    assert (found.caps >= snr).all()

@@ -108,3 +108,13 @@ def test_the_left_side_of_lemma_6_does_not_cancel(nats):
     with mpmath.workdps(60):
         exact = (mpmath.mpf(nats) - 1) * mpmath.exp(nats) + 1
     assert float(abs(steepness(nats) / exact - 1)) < 1e-14
+
+
+@pytest.mark.parametrize("ratio", [1e-8, 1e-3, 0.04, 0.3, 1.0, 8.0, 1e3, 1e9])
+@pytest.mark.parametrize("share", [1e-3, 0.9, 1.0 - 1e-6, 1.0, 1.0 + 1e-6, 1.1, 1e3])
+def test_a_limit_binds_exactly_where_the_wish_lies_beyond_it(ratio, share):
+    wished = optimal_snr(ratio)
+    found = best_common_snr(2.0, delay_weight=ratio, nat_time_s=2.0, smallest=0.0, largest=share * wished)
+    assert_allclose(found, min(share, 1.0) * wished, rtol=1e-9)
+    floor = 2.0 * share * wished
+    assert best_common_snr(2.0, delay_weight=ratio, nat_time_s=2.0, smallest=floor, largest=floor) == floor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,12 @@ from fedwave.allocation.linear_assignment import linear_sum_assignment
 from fedwave.allocation.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
 
-_SMALL = 4_000  # pairs; up to here looking for the best costs more than matching all
+_SMALL = 4_000  # pairs; up to here sorting all is the quickest way to the best
+_CROWD = 1.5  # devices per block; up to here all are matched
+_TINY = math.ulp(0.0)
 
 
-@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
+@dataclass(eq=False, slots=True)  # not frozen: thousands are made
 class Matching:
     """A matching of candidate pairs; its value at SNR x is contribution - unit_cost * energy_factor(x)."""
 
@@ -25,6 +28,7 @@ class Matching:
     energy_factor: float  # at which it is the best,
     smallest_cap: float  # of the pairs that can reach this SNR
     snr_cap: float  # the largest SNR that all matched devices can reach; infinite if there is none
+    best_value: float  # at that energy factor
 
     def value(self, energy_factor: float) -> float:
         """Return sum of (u - e) over the matched pairs, Eq. (43), at the given energy factor."""
@@ -36,11 +40,16 @@ def assign_blocks(weight: FloatArray) -> tuple[IntArray, IntArray]:
 
     Pairs of weight <= 0 are never matched: leaving a block empty is allowed and worth 0.
     """
-    row, column = linear_sum_assignment(np.minimum(-weight, 0.0))
-    gain = weight[row, column]
-    if row.size and gain.min() > 0.0:
+    return assign_losses(np.minimum(-weight, 0.0))
+
+
+def assign_losses(loss: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the same from minus the weights, none of them above 0."""
+    row, column = linear_sum_assignment(loss)
+    won = loss[row, column]
+    if won.size and np.maximum.reduce(won) < 0.0:
         return row, column
-    is_gain = gain > 0
+    is_gain = won < 0.0
     return row[is_gain], column[is_gain]
 
 
@@ -49,53 +58,74 @@ def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float
 
     A block only ever needs one of its M best devices, so wide tables are first cut to those.
     """
-    weight = table.weights(energy_factor, smallest_cap)
-    num_blocks, width = weight.shape
-    if table.is_shared and (width <= 2 * num_blocks or weight.size <= _SMALL):
-        row, column = assign_blocks(weight)
+    loss = table.losses(energy_factor, smallest_cap)
+    num_blocks, width = loss.shape
+    if not table.is_shared:
+        row, column = _assign_own_columns(table, loss)
+    elif width <= _CROWD * num_blocks:
+        row, column = assign_losses(loss)
     else:
-        row, column = _assign_among_best(table, weight)
+        kept = _best_columns(loss) if loss.size <= _SMALL else _roughly_best_columns(loss)
+        row, column = assign_losses(loss.take(kept, axis=1))
+        column = kept.take(column)
     return matching_of(table, row, column, energy_factor=energy_factor, smallest_cap=smallest_cap)
+
+
+def _best_columns(loss: FloatArray) -> IntArray:
+    """Return the columns that are among the M best of some row, ties included, and worth anything."""
+    count = len(loss)
+    most = loss.copy()
+    most.sort(axis=1)  # of few numbers: quicker than a partition
+    is_best = loss <= np.minimum(most[:, count - 1 : count], -_TINY)
+    return np.asarray(np.logical_or.reduce(is_best, axis=0).nonzero()[0])
 
 
 def matching_of(
     table: PairTable, row: IntArray, column: IntArray, *, energy_factor: float, smallest_cap: float
 ) -> Matching:
     """Return the matching of these rows and columns, the best one of the table at an energy factor."""
-    caps = table.snr_cap[row, column]
+    place = row * table.unit_cost.shape[1] + column
+    caps = table.snr_cap.ravel().take(place)
+    contribution = float(np.add.reduce(table.contributions_at(row, column)))
+    unit_cost = float(np.add.reduce(table.unit_cost.ravel().take(place)))
     return Matching(
-        row=row,
-        column=column,
-        contribution=float(np.add.reduce(table.contributions_at(row, column))),
-        unit_cost=float(np.add.reduce(table.unit_cost[row, column])),
-        caps=caps,
-        snr_cap=float(np.minimum.reduce(caps)) if caps.size else np.inf,
-        energy_factor=energy_factor,
-        smallest_cap=smallest_cap,
+        row,
+        column,
+        contribution,
+        unit_cost,
+        caps,
+        energy_factor,
+        smallest_cap,
+        float(np.minimum.reduce(caps)) if caps.size else np.inf,
+        contribution - unit_cost * energy_factor,
     )
 
 
-def _assign_among_best(table: PairTable, weight: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the best matching, looking only at each block's M best pairs."""
-    num_blocks, width = weight.shape
+def _roughly_best_columns(loss: FloatArray) -> IntArray:
+    """Return M best columns of each row; of ties, some. For wide tables."""
+    num_blocks, width = loss.shape
+    is_best = np.zeros(width, dtype=bool)
+    is_best[np.argpartition(loss, num_blocks - 1, axis=1)[:, :num_blocks]] = True
+    return np.flatnonzero(is_best)
+
+
+def _assign_own_columns(table: PairTable, loss: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the best matching where each row has columns of its own, looking only at its M best.
+
+    The pairs are spread over one matrix with a column per device.
+    """
+    num_blocks, width = loss.shape
     count = min(num_blocks, width)
-    best = np.argpartition(weight, width - count, axis=1)[:, width - count :]
-    if table.is_shared:
-        is_best = np.zeros(width, dtype=bool)
-        is_best[best] = True
-        kept = np.flatnonzero(is_best)
-        row, column = assign_blocks(weight[:, kept])
-        return row, kept[column]
-    # Each row has columns of its own: spread the pairs over one matrix with a column per device.
+    best = np.argpartition(loss, count - 1, axis=1)[:, :count] if count else np.zeros((num_blocks, 0), int)
     row = np.repeat(np.arange(num_blocks), count)
     pair_column = best.ravel()
-    pair_weight = weight[row, pair_column]
-    is_gain = pair_weight > 0
-    row, pair_column, pair_weight = row[is_gain], pair_column[is_gain], pair_weight[is_gain]
+    pair_loss = loss[row, pair_column]
+    is_gain = pair_loss < 0
+    row, pair_column, pair_loss = row[is_gain], pair_column[is_gain], pair_loss[is_gain]
     device, local = np.unique(table.device[row, pair_column], return_inverse=True)
     dense = np.zeros((num_blocks, device.size))
     column_of = np.zeros((num_blocks, device.size), dtype=np.int64)
-    dense[row, local] = pair_weight
+    dense[row, local] = pair_loss
     column_of[row, local] = pair_column
-    row, local = assign_blocks(dense)
+    row, local = assign_losses(dense)
     return row, column_of[row, local]

@@ -141,6 +141,9 @@ def best_common_snr(
     energy limits.
     """
     delay_cost = delay_weight * nat_time_s
+    # Mostly a limit binds, and to see that is quicker than to find what would be best without it.
+    if largest < LARGEST_SNR and unit_cost * steepness(math.log1p(largest)) <= delay_cost:
+        return max(smallest, largest)
     # Free energy: as fast as possible. Overflowing quotients mean the same.
     wished = optimal_snr(delay_cost / unit_cost) if unit_cost > delay_cost / LARGEST_SNR else LARGEST_SNR
     return max(smallest, min(wished, largest))

@@ -107,10 +107,12 @@ class AllocationProblem:
         """Return whether the gain differs between blocks, h[i, m]."""
         return self.channel_gain.ndim == 2
 
-    @property
+    @cached_property
     def block_noise_w(self) -> FloatArray:
-        """Return the noise and interference of each block, I_m + B N0 of Eq. (25)."""
-        return self.interference_w + self.bandwidth_hz * self.noise_psd_w_per_hz
+        """Return the noise and interference of each block, I_m + B N0 of Eq. (25); read-only."""
+        noise_w = self.interference_w + self.bandwidth_hz * self.noise_psd_w_per_hz
+        noise_w.flags.writeable = False
+        return noise_w
 
     @property
     def nat_time_s(self) -> float:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from fedwave.errors import RunError, require_type
 from fedwave.experiments.load import load_experiment
@@ -235,8 +234,10 @@ def interval(values: Sequence[float]) -> Interval:
         return Interval(math.nan, math.nan, 0)
     if finite.size == 1:
         return Interval(float(finite[0]), math.nan, 1)
+    from scipy.special import stdtrit  # Student's quantiles; scipy.stats takes as long to load as torch
+
     error = float(finite.std(ddof=1)) / math.sqrt(finite.size)
-    return Interval(float(finite.mean()), float(student_t.ppf(0.975, finite.size - 1)) * error, finite.size)
+    return Interval(float(finite.mean()), float(stdtrit(finite.size - 1, 0.975)) * error, finite.size)
 
 
 def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun], column: str) -> Interval:

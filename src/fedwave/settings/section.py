@@ -37,7 +37,8 @@ class Section(BaseModel):
     choice was overridden, ``merge`` drops it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # Built when first used: most commands use few sections.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     place: ClassVar[str] = ""  # how messages call the section, e.g. "model"
     choice: ClassVar[str | None] = None

@@ -35,7 +35,9 @@ def undominated(criteria: tuple[FloatArray, ...], depth: int) -> IntArray:
     alive = np.arange(criteria[0].size)
     if alive.size > max(_SMALL, 2 * depth):
         alive = _walk_down(criteria, depth)
-    if alive.size > depth:
+    if alive.size > depth and alive.size <= _TINY:
+        alive = alive[_num_better(tuple(values[alive] for values in criteria)) < depth]
+    elif alive.size > depth:
         alive = alive[_has_few_better(_ranks(tuple(values[alive] for values in criteria)), depth)]
     return alive
 
@@ -112,6 +114,15 @@ def _simplex(num_criteria: int) -> list[tuple[float, ...]]:
     return [(*(c / _GRID for c in cut), 1 - sum(cut) / _GRID) for cut in cuts if sum(cut) <= _GRID]
 
 
+def _num_better(criteria: tuple[FloatArray, ...]) -> IntArray:
+    """Return how many rows are at least as good as each in every criterion; of equal rows, the earlier."""
+    first, *others = criteria
+    is_better = first[:, None] >= first
+    for criterion in others:
+        is_better &= criterion[:, None] >= criterion
+    return np.asarray(np.count_nonzero(is_better & ~np.tril(is_better.T), axis=0))
+
+
 def _ranks(criteria: tuple[FloatArray, ...]) -> IntArray:
     """Return each criterion as distinct ranks, (k, n), the best first; ties go by one order for all.
 
@@ -133,9 +144,6 @@ def _has_few_better(ranks: IntArray, depth: int) -> BoolArray:
 
     Rivals are taken in the order of the sum of their ranks, so those better than a row come before it.
     """
-    if ranks.shape[1] <= _TINY:
-        is_better = (ranks[:, :, None] < ranks[:, None, :]).all(axis=0)
-        return np.asarray(np.count_nonzero(is_better, axis=0) < depth)
     keep = np.ones(ranks.shape[1], dtype=bool)
     num_better = np.zeros(keep.size, dtype=np.int64)
     strongest = np.argsort(ranks.sum(axis=0, dtype=np.int64), kind="stable")

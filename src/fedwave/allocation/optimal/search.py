@@ -50,7 +50,7 @@ class Lines:
     snr: float
 
 
-@dataclass(kw_only=True, eq=False, slots=True)  # not frozen: thousands are made
+@dataclass(eq=False, slots=True)  # not frozen: thousands are made
 class Node:
     """A range of SNRs and what bounds the value there: the chord between two matchings."""
 
@@ -206,16 +206,7 @@ class BranchAndBound:
     ) -> Node:
         """Return the node with its upper bound: the best point of the chord over (low, high]."""
         bound, snr = self._chord_bound(low, high, at_low, at_high)
-        return Node(
-            low=low,
-            high=high,
-            smallest_cap=cap,
-            lines=lines,
-            at_low=at_low,
-            at_high=at_high,
-            upper_bound=bound,
-            best_snr=snr,
-        )
+        return Node(low, high, cap, lines, at_low, at_high, bound, snr)
 
     def _chord_bound(
         self,
@@ -233,7 +224,7 @@ class BranchAndBound:
         return value_low - slope * rise - self._delay.at(snr), snr
 
     def _shrunk(self, node: Node) -> Node:
-        """Return the part of a node in which its chord, minus the delay's cost, beats the incumbent.
+        """Cut a node to where its chord, minus the delay's cost, beats the incumbent; return it.
 
         That difference is concave, so the part is an interval. With v = ln(1 + x) and the chord a - b e it
         is where (a - value) v - b (e^v - 1) - s eta_2 > 0. Newton's method nears its ends from outside, so
@@ -246,27 +237,19 @@ class BranchAndBound:
         height = value_low + slope * node.at_low.energy_factor - self._value
         price = self._delay.delay_weight * self._delay.nat_time_s
         low, high = node.low, node.high
-        new_low = math.expm1(_approach(height, slope, price, math.log1p(low)))
-        new_high = math.expm1(_approach(height, slope, price, math.log1p(high)))
-        if not low + _WORTHWHILE * (node.best_snr - low) < new_low < node.best_snr:
-            new_low = low
-        if not node.best_snr < new_high < high:
-            new_high = high
-        if new_low == low and new_high == high:
-            return node
-        cap = (
-            max(node.smallest_cap, math.nextafter(new_low, math.inf)) if new_low > low else node.smallest_cap
-        )
-        return Node(
-            low=new_low,
-            high=new_high,
-            smallest_cap=cap,
-            lines=node.lines,
-            at_low=node.at_low,
-            at_high=node.at_high,
-            upper_bound=node.upper_bound,
-            best_snr=node.best_snr,
-        )
+        new_low, new_high = low, high
+        if low < node.best_snr:
+            new_low = math.expm1(_approach(height, slope, price, math.log1p(low)))
+            if not low + _WORTHWHILE * (node.best_snr - low) < new_low < node.best_snr:
+                new_low = low
+        if node.best_snr < high:
+            new_high = math.expm1(_approach(height, slope, price, math.log1p(high)))
+            if not node.best_snr < new_high < high:
+                new_high = high
+        if new_low > low:
+            node.smallest_cap = max(node.smallest_cap, math.nextafter(new_low, math.inf))
+        node.low, node.high = new_low, new_high
+        return node
 
     def _branch(self, node: Node) -> list[Node]:
         """Return nodes that cover this one, with better bounds."""
@@ -275,6 +258,8 @@ class BranchAndBound:
         if fresh is not node:
             return [fresh]
         at_best = self._at_best(node)
+        if self._table.choice is None:
+            return self._split(node, at_best)
         new = node.best_snr
         if node.low <= self._snr <= node.high and self._snr != node.lines.snr:
             new = self._snr
@@ -286,8 +271,6 @@ class BranchAndBound:
 
     def _lost_to_lines(self, node: Node, at_best: Matching) -> float:
         """Return by how much the lines overrate a matching at the node's best point."""
-        if self._table.choice is None:
-            return 0.0
         can = at_best.caps >= node.best_snr  # the others are overstrained, which is for the split to mend
         row, column = at_best.row[can], at_best.column[can]
         lines = node.lines.table
@@ -367,10 +350,10 @@ class BranchAndBound:
         the only one, or half-way (geometrically) to the weakest.
         """
         snr = node.best_snr
-        overstrained = at_best.caps[at_best.caps < snr]
-        if overstrained.size == 0:
+        weakest = at_best.snr_cap
+        if weakest >= snr:
             return snr, at_best
-        weakest, strongest = float(overstrained.min()), float(overstrained.max())
+        strongest = float(np.maximum.reduce(at_best.caps[at_best.caps < snr]))
         return max(node.low, min(math.sqrt(weakest) * math.sqrt(snr), strongest)), None
 
     def _plan(self, upper_bound: float, status: Status) -> UploadPlan:
@@ -390,8 +373,8 @@ def _chord(
     at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[float, float]:
     """Return the height of the chord at its left end, and how fast it falls with e."""
-    value_high = at_high.value(at_high.energy_factor) + raised[1]
-    value_low = max(at_low.value(at_low.energy_factor) + raised[0], value_high)  # worth never grows with e
+    value_high = at_high.best_value + raised[1]
+    value_low = max(at_low.best_value + raised[0], value_high)  # worth never grows with e
     width = at_high.energy_factor - at_low.energy_factor
     return value_low, (value_low - value_high) / width if width > 0.0 else at_low.unit_cost
 
