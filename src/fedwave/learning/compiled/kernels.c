@@ -98,11 +98,13 @@ void fedwave_unpool(const float *restrict gradient, const float *restrict output
     window_grid grid = grid_of(height, width);
     count size = grid.rows * grid.columns * channels;
     for (count i = 0; i < images * size; i++) through[i] = gradient[i] * (outputs[i] > 0 ? 1.0f : slope);
+    windows_of_pixel columns[width];
+    for (count x = 0; x < width; x++) columns[x] = windows_of(x, grid.left, grid.columns);
     for (count image = 0; image < images; image++, through += size, places += size)
         for (count y = 0; y < height; y++) {
             windows_of_pixel down = windows_of(y, grid.top, grid.rows);
             for (count x = 0; x < width; x++, spread += channels) {
-                windows_of_pixel right = windows_of(x, grid.left, grid.columns);
+                windows_of_pixel right = columns[x];
                 const float *values[4];
                 const uint8_t *maxima[4];
                 uint8_t tap_of[4];

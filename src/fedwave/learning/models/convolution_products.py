@@ -132,12 +132,12 @@ class OneByOne:
         self._stack, self._extent = images, images.shape[2:4]
         self._is_direct = _is_direct(images, weight.shape[1])
         if self._is_direct:
-            self._images = torch.split(_planes(images.flatten(0, 1)), self.sizes)
+            self._images = torch.split_with_sizes(_planes(images.flatten(0, 1)), self.sizes)
             self._weights = [_planes(own) for own in weight.unbind()]
         else:
             own_pixels = [size * height * width for size in own_sizes]
             self._images = tuple(
-                p for own in patches_of(images).unbind() for p in torch.split(own, own_pixels)
+                p for own in patches_of(images).unbind() for p in torch.split_with_sizes(own, own_pixels)
             )
             self._weights = list(_as_matrix(weight).unbind())
 

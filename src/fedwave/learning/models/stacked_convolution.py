@@ -34,11 +34,10 @@ def convolve_and_pool(images: Tensor, weight: Tensor, bias: Tensor, negative_slo
     ``images`` is (devices, samples, H, W, C), ``weight`` (devices, C', 3, 3, C), ``bias`` (devices, C');
     the result is (devices, samples, ceil(H/2), ceil(W/2), C').
     """
-    kind = product_type(weight)
-    with torch.autocast(images.device.type, enabled=False):  # the layer itself rounds the operands
-        outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
-            images.to(weight.dtype), weight, bias, negative_slope, kind
-        )
+    # The layer itself rounds the operands of its products, so that there is nothing left for autocast to do.
+    outputs: Tensor = _Layer.apply(  # type: ignore[no-untyped-call]
+        images.to(weight.dtype), weight, bias, negative_slope, product_type(weight)
+    )
     return outputs
 
 
@@ -66,10 +65,9 @@ class _Layer(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         images, weight, outputs, places = ctx.saved_tensors
-        with torch.autocast(images.device.type, enabled=False):
-            adjoints = _Adjoint.apply(  # type: ignore[no-untyped-call]
-                images, weight, gradients[0], outputs, places, ctx.needs_input_grad[0], *ctx.fixed
-            )
+        adjoints = _Adjoint.apply(  # type: ignore[no-untyped-call]
+            images, weight, gradients[0], outputs, places, ctx.needs_input_grad[0], *ctx.fixed
+        )
         return *adjoints, None, None
 
 
@@ -126,21 +124,20 @@ class _Adjoint(Function):
         through = torch.empty_like(outputs)
         flat = [one.flatten(0, 1) for one in (gradient, outputs, places, through)]
         pooling.unpool(*flat, slope=slope, spread=spread.flatten(0, 1))
-        with torch.autocast(images.device.type, enabled=False):
-            if along_weight is not None:
-                direction = along_weight.to(kind)
-                if ctx.needs_input_grad[0]:
-                    to_images = input_product(spread, direction).to(images.dtype)
-                responses = products.images.forward(direction)
-                pooling.pick(responses.flatten(0, 1), flat[2], along.flatten(0, 1))
-            if along_images is not None:
-                directions = products_of(along_images.to(kind), weight.shape[1])
-                to_weight = directions.to_weight(spread).to(weight.dtype)
-                responses = directions.forward(_rounded(weight, kind))
-                pooling.pick(responses.flatten(0, 1), flat[2], along.flatten(0, 1))
-            if along_bias is not None:
-                along += along_bias[:, None, None, None]
-            to_gradient = torch.ops.aten.leaky_relu_backward(along, outputs, slope, True)
+        if along_weight is not None:
+            direction = along_weight.to(kind)
+            if ctx.needs_input_grad[0]:
+                to_images = input_product(spread, direction).to(images.dtype)
+            responses = products.images.forward(direction)
+            pooling.pick(responses.flatten(0, 1), flat[2], along.flatten(0, 1))
+        if along_images is not None:
+            directions = products_of(along_images.to(kind), weight.shape[1])
+            to_weight = directions.to_weight(spread).to(weight.dtype)
+            responses = directions.forward(_rounded(weight, kind))
+            pooling.pick(responses.flatten(0, 1), flat[2], along.flatten(0, 1))
+        if along_bias is not None:
+            along += along_bias[:, None, None, None]
+        to_gradient = torch.ops.aten.leaky_relu_backward(along, outputs, slope, True)
         return to_images, to_weight, to_gradient, *[None] * 6
 
 
@@ -151,4 +148,4 @@ def _rounded(weight: Tensor, kind: torch.dtype) -> Tensor:
 
 def _split(products: OneByOne | AllAtOnce, *stacks: Tensor) -> list[tuple[Tensor, ...]]:
     """Return the parts of each (devices, samples, ...), as views."""
-    return [torch.split(stack.flatten(0, 1), products.sizes) for stack in stacks]
+    return [torch.split_with_sizes(stack.flatten(0, 1), products.sizes) for stack in stacks]
