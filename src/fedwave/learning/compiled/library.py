@@ -37,7 +37,7 @@ def kernels() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.CDLL(str(_built()))
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, RuntimeError, subprocess.SubprocessError):  # no compiler, no cache, no home
         return None
     for name, signature in _SIGNATURES.items():
         function = getattr(library, name)
