@@ -6,8 +6,10 @@ All compute the same round (50 training devices, the paper's CNN on 28x28 images
 turns, so that a noisy machine slows all. First the results are compared: equal parameters, or nothing is
 timed. CPU seconds are those of all threads and child processes. The limit is the time of the round's matrix
 products at their shapes and nothing else (``gemm_limit.py``). Flower, pfl-research and FedLab take part
-where they are installed (``round_peers.py``). Asserted is only that the plain loop takes more CPU time than
-fedwave; the other ratios depend on the machine and are printed for what they are.
+where they are installed (``round_peers.py``; FedLab also needs tqdm). Every device uploads: other
+packages know no choice of 20 out of 50, and it is the harder case for fedwave, which then keeps and averages
+fewer models. Two bars: the plain loop takes at least 1.6 times fedwave's CPU time (asserted), and fedwave at
+most 1.4 times that of the products (printed as met or missed: it is a goal, and a busy machine moves it).
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning import Parameters
 from gemm_limit import GemmLimit
-from round_peers import PEERS, PlainRound, cpu_seconds
+from round_peers import ENDINGS, PEERS, PlainRound, cpu_seconds
 
 REPEATS = 7
+PLAIN_BAR = 1.6  # the plain loop in CPU seconds of fedwave, at least
+LIMIT_BAR = 1.4  # fedwave in CPU seconds of the products, at most
 THREADS = 1  # of everybody: on a busy machine more would wait for each other, and burn CPU while they do
 
 
@@ -93,6 +97,8 @@ def main() -> None:
         for _ in range(REPEATS):
             for one in contestants:
                 one.take_turn()
+    for end in ENDINGS:
+        end()
     report(
         contestants,
         limit,
@@ -108,15 +114,20 @@ def report(contestants: list[Contestant], limit: GemmLimit, what: str) -> None:
     print(f"{limit.flops / 1e9:.1f} GFLOP in products, {rate / 1e9:.0f} GFLOP/s")
     print(f"{'':24}{'CPU s':>8}{'wall s':>8}{'x products':>12}{'x fedwave':>11}   (CPU)")
     for one in contestants:
-        of_limit, of_ours = (
-            statistics.median(own / other for own, other in zip(one.cpu, base.cpu, strict=True))
-            for base in (alone, fedwave)
-        )
         print(
             f"{one.name:24}{statistics.median(one.cpu):8.3f}{statistics.median(one.wall):8.3f}"
-            f"{of_limit:12.2f}{of_ours:11.2f}"
+            f"{ratio(one, alone):12.2f}{ratio(one, fedwave):11.2f}"
         )
-    assert statistics.median(plain.cpu) > statistics.median(fedwave.cpu), "the plain loop is faster"
+    of_limit, of_ours = ratio(fedwave, alone), ratio(plain, fedwave)
+    verdict = "met" if of_limit <= LIMIT_BAR else "missed"
+    print(f"fedwave takes {of_limit:.2f} times its products; the bar of {LIMIT_BAR} is {verdict}")
+    print(f"the plain loop takes {of_ours:.2f} times fedwave; the bar is {PLAIN_BAR}")
+    assert of_ours >= PLAIN_BAR, f"the plain loop takes less than {PLAIN_BAR} times fedwave"
+
+
+def ratio(one: Contestant, other: Contestant) -> float:
+    """Return the median of the ratios of CPU seconds of each turn."""
+    return statistics.median(own / its for own, its in zip(one.cpu, other.cpu, strict=True))
 
 
 if __name__ == "__main__":

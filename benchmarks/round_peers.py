@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import torch
@@ -28,6 +31,7 @@ from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 
 Samples = tuple[Tensor, Tensor]  # inputs and targets
+ENDINGS: list[Callable[[], None]] = []  # what has to be called when no more rounds are wanted
 
 
 def device_update(
@@ -65,6 +69,8 @@ class PlainRound:
 
 def fedlab_round(plain: PlainRound) -> Callable[[], Parameters]:
     """Return the round in FedLab's standalone pipeline."""
+    if find_spec("torchvision") is None:  # FedLab imports it for its datasets, none of which is used here
+        sys.modules["torchvision"] = MagicMock()
     from fedlab.contrib.algorithm.basic_server import SyncServerHandler
     from fedlab.core.client.trainer import SerialClientTrainer
     from fedlab.core.standalone import StandalonePipeline
@@ -182,7 +188,7 @@ def flower_round(plain: PlainRound) -> Callable[[], Parameters]:
 
     module, devices, rates = plain.module, plain.devices, plain.rates
     client, server = ClientApp(), ServerApp()
-    asked: queue.Queue[None] = queue.Queue()
+    asked: queue.Queue[bool] = queue.Queue()  # False: no more rounds
     answered: queue.Queue[Parameters] = queue.Queue()
 
     @client.train()  # type: ignore[untyped-decorator]
@@ -194,8 +200,7 @@ def flower_round(plain: PlainRound) -> Callable[[], Parameters]:
 
     @server.main()  # type: ignore[untyped-decorator]
     def main(grid: Grid, _: Context) -> None:
-        while True:
-            asked.get()
+        while asked.get():
             content = RecordDict({"model": ArrayRecord(plain.theta)})
             replies = list(
                 grid.send_and_receive(
@@ -215,8 +220,14 @@ def flower_round(plain: PlainRound) -> Callable[[], Parameters]:
     )
     simulation.start()
 
+    def end() -> None:
+        asked.put(False)
+        simulation.join(timeout=60)
+
+    ENDINGS.append(end)
+
     def run() -> Parameters:
-        asked.put(None)
+        asked.put(True)
         return answered.get(timeout=300)
 
     return run

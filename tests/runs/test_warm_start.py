@@ -31,6 +31,30 @@ def test_a_run_starts_with_the_parameters_of_the_file(trained: Path) -> None:
     assert all(torch.equal(start[name], value) for name, value in expected.items())
 
 
+def test_the_file_is_that_of_torchs_own_layers(trained: Path) -> None:
+    """Who loads it elsewhere needs nothing of fedwave: (out, in, 3, 3), and features in C, H, W order."""
+    values = load_file(trained)
+    sim = build_simulation(experiment(model={"path": str(trained)}))
+    assert values["conv1.weight"].shape == (4, 1, 3, 3)
+    images = torch.randn(5, 1, 8, 8)
+    layers = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3, padding=1),
+        torch.nn.LeakyReLU(0.2),
+        torch.nn.MaxPool2d(3, stride=2, ceil_mode=True),  # SAME of an even extent
+        torch.nn.Flatten(),
+        torch.nn.Linear(4 * 4 * 4, 4),
+    )
+    names = {
+        "0.weight": "conv1.weight",
+        "0.bias": "conv1.bias",
+        "4.weight": "linear.weight",
+        "4.bias": "linear.bias",
+    }
+    layers.load_state_dict({name: values[theirs] for name, theirs in names.items()})
+    ours = {name: value[None] for name, value in sim.initial_state().parameters.items()}
+    torch.testing.assert_close(layers(images), sim.model.outputs(ours, images[None])[0])
+
+
 def test_one_run_after_another_is_one_long_run(trained: Path, tmp_path: Path) -> None:
     # Without random batches nothing but the model is carried over; evaluated before and after the border.
     plain = {"scheme": "nufm", "selection": {"num_selected": 3}}

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedwave.learning.models import convolution_products as products
-from fedwave.learning.models.stacked_convolution import _parts, convolve_and_pool
+from fedwave.learning.models.stacked_convolution import convolve_and_pool
 from fedwave.learning.precision import products_in
 
 SLOPE = 0.2
@@ -96,15 +96,17 @@ def test_direct_products_and_patches_agree(shape: tuple[int, ...], monkeypatch: 
 
 
 def test_the_shapes_take_the_paths_that_they_are_named_for() -> None:
-    images = {name: operands(shape, is_shared=False)[:2] for name, shape in SHAPES.items()}
-    assert not products._is_direct(*images["few channels"])
-    assert all(products._is_direct(*images[name]) for name in ("few samples", "many", "blocks"))
-    assert {name: len(_parts(one, weight.shape[1])) for name, (one, weight) in images.items()} == {
-        "few channels": 3,
-        "few samples": 1,
-        "many": 2,
-        "blocks": 2 * 2,  # 37 x 14 x 14 x 72 responses of a device, 2^18 at most in a block
-        "lonely": 1,
+    given = {name: operands(shape, is_shared=False)[:2] for name, shape in SHAPES.items()}
+    direct = {name: products._is_direct(images, weight.shape[1]) for name, (images, weight) in given.items()}
+    assert direct == {name: name != "few channels" for name in SHAPES}
+    assert {name for name, (images, _) in given.items() if not products.has_many_samples(images)} == {
+        "few samples"
+    }
+    parts = {name: products.OneByOne(*given[name]).sizes for name in ("few channels", "many", "blocks")}
+    assert parts == {
+        "few channels": [6] * 3,
+        "many": [9] * 2,
+        "blocks": [19, 18] * 2,  # 37 x 14 x 14 x 72 responses of a device, 2^18 at most in a block
     }
 
 
@@ -113,7 +115,7 @@ def test_the_first_layer_has_no_gradient_in_its_images_unless_it_is_asked_for() 
     real = products.OneByOne.adjoints
 
     def spy(self: products.OneByOne, *given: object) -> object:
-        asked.append(bool(given[3]))
+        asked.append(bool(given[2]))
         return real(self, *given)  # type: ignore[arg-type]
 
     images, weight, bias = operands(MANY_SAMPLES, is_shared=False)[:3]

@@ -40,8 +40,10 @@ def average(models: Iterable[Parameters]) -> Parameters:
         count += 1
         like = model
         for name, value in model.items():
-            wide = value.to(torch.float64)
-            total[name] = total[name] + wide if name in total else wide
+            if name in total:
+                total[name] += value
+            else:
+                total[name] = value.to(torch.float64, copy=True)
     if count == 0:
         raise ModelError("A mean needs at least one model, got none. Keep the global model if none arrives.")
     return {name: (value / count).to(like[name].dtype) for name, value in total.items()}

@@ -121,9 +121,11 @@ class DevicePool:
         return np.concatenate([self.devices[position].support, self.devices[position].query])
 
     def _stack(self, samples: Sequence[IntArray]) -> Batch:
-        longest = max(len(own) for own in samples)
-        index = np.stack([np.pad(own, (0, longest - len(own)), constant_values=own[0]) for own in samples])
-        weights = np.stack([np.where(np.arange(longest) < len(own), 1.0 / len(own), 0.0) for own in samples])
+        shape = len(samples), max(len(own) for own in samples)
+        index, weights = np.empty(shape, dtype=np.int64), np.zeros(shape)
+        for row, own in enumerate(samples):
+            index[row], weights[row, : len(own)] = own[0], 1.0 / len(own)
+            index[row, : len(own)] = own
         inputs = self.standardiser(self.dataset.inputs[index])
         return Batch(
             torch.from_numpy(inputs).to(self.torch_device),
