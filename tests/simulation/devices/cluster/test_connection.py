@@ -17,6 +17,7 @@ import pytest
 
 from fedwave.errors import RunError
 from fedwave.simulation.devices.cluster.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
+from fedwave.simulation.devices.cluster.ray_devices import RayDevices
 from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices, sleep
 from tests.simulation.devices.cluster.test_ray_devices import (
     EVERYONE,
@@ -146,6 +147,15 @@ def test_waiting_for_a_busy_cluster_is_said(caplog: pytest.LogCaptureFixture) ->
         )
 
 
+def wait_for_width(devices: RayDevices, width: int) -> None:
+    """Wait until the cluster has noticed who left or joined: it asks its nodes only now and then."""
+    for _ in range(120):
+        if devices._crew._cluster.width() == width:
+            return
+        time.sleep(0.5)
+    assert devices._crew._cluster.width() == width
+
+
 def test_a_node_lost_between_the_phases_costs_no_bit_and_one_that_joins_works() -> None:
     local, evaluation = work_of()
     local = replace(local, chunk_samples=1)
@@ -160,7 +170,7 @@ def test_a_node_lost_between_the_phases_costs_no_bit_and_one_that_joins_works() 
             models = list(devices.collect(EVERYONE))
             assert_equal_reports(reports, expected[0])
             assert_equal_models(models, expected[1])
-            assert devices._crew._cluster.width() == 1
+            wait_for_width(devices, 1)
             cluster.add_node(num_cpus=2)
-            assert devices._crew._cluster.width() == 3
+            wait_for_width(devices, 3)
             assert_same(outcome(devices, theta), expected)
