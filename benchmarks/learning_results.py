@@ -8,7 +8,6 @@ confidence intervals and asserts that NUFM's mean lies within 60-78 % and above 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from rich.console import Console
@@ -16,19 +15,13 @@ from rich.console import Console
 from fedwave.plots.runs import plot_runs
 from fedwave.runs.compare import group_by_name, interval, paired_difference
 from fedwave.runs.report import final_table, print_tables
-from preset_runs import runs_of
+from preset_runs import parse_arguments, runs_of
 
 PRESETS = ("paper/nufm", "paper/per-fedavg", "paper/fedavg")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/fashion-mnist"))
-    parser.add_argument("--data-dir", type=Path, default=None)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    arguments = parser.parse_args()
+    arguments = parse_arguments(__doc__, out=Path("runs/fashion-mnist"))
     console = Console()
     runs = runs_of(PRESETS, arguments.seeds, arguments.out, data_dir=arguments.data_dir, console=console)
     print_tables(console, final_table(runs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,3 +30,14 @@ def runs_of(
                     run_experiment(experiment, folder, data_dir=data_dir, observers=[bar])
             runs.append(read_run(folder))
     return runs
+
+
+def parse_arguments(description: str | None, *, out: Path) -> argparse.Namespace:
+    """Return the folder, the data folder and the seeds that the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("--data-dir", type=Path, default=None)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    return parser.parse_args()

@@ -8,7 +8,6 @@ confidence intervals, what 70 % accuracy cost, and the lines of docs/results.tom
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from rich.console import Console
 from fedwave.plots.runs import plot_runs
 from fedwave.runs.compare import FinishedRun, Interval, group_by_name, interval
 from fedwave.runs.report import cost_table, final_table, print_tables
-from preset_runs import runs_of
+from preset_runs import parse_arguments, runs_of
 
 SCHEMES = {"ural": "umi/ural", "greedy": "umi/nufm-greedy", "random": "umi/ru-random"}
 TARGET = 0.7
@@ -63,13 +62,7 @@ def lines_of(name: str, runs: Sequence[FinishedRun]) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/umi"))
-    parser.add_argument("--data-dir", type=Path, default=None)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
-    arguments = parser.parse_args()
+    arguments = parse_arguments(__doc__, out=Path("runs/umi"))
     console = Console()
     runs = runs_of(
         list(SCHEMES.values()), arguments.seeds, arguments.out, data_dir=arguments.data_dir, console=console

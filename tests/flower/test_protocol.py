@@ -10,8 +10,7 @@ from fedwave.errors import RunError
 from fedwave.flower import Grant, Radio, TwoPhase, client_app
 from fedwave.flower.messages import message_to
 from fedwave.learning.server_steps.mean import ServerMean
-from fedwave.selection import TopContribution
-from fedwave.server import CellPlanner, Chooser, ContributionScale, Reports
+from fedwave.server import Reports
 from fedwave.simulation.round import Federation
 from fedwave.simulation.world import IdealWorld
 from fedwave.wireless.channel_draw import ChannelDraw
@@ -19,6 +18,7 @@ from fedwave.wireless.fleet import Fleet
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
 from tests.flower.toy import Quadratic, app, contribution_of, rounds_by_hand, samples_of, target_of
 from tests.flower.toy_server import first_arrays, first_model, strategy
+from tests.server.planners import cell_planner
 
 N = 6
 
@@ -179,29 +179,15 @@ def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
         def radio(self, round_index: int) -> Radio:
             return Radio(channel_gain=gain[self.position], **limits)
 
-    def planner(fleet: Fleet, num_samples: np.ndarray) -> CellPlanner:
-        return CellPlanner(
-            chooser=Chooser(TopContribution(n), num_samples, seed=0),
-            method="optimal",
-            fleet=fleet,
-            num_blocks=blocks,
-            bandwidth_hz=180e3,
-            noise_psd_w_per_hz=4e-21,
-            model_bits=1e6,
-            num_local_steps=1,
-            energy_weight=1.0,
-            delay_weight=1.0,
-            scale=ContributionScale("normalised"),
-        )
-
-    unknown = planner(Fleet(*np.ones((4, n))), np.ones(n, dtype=np.int64))
+    unknown = cell_planner(Fleet(*np.ones((4, n))), np.ones(n, dtype=np.int64), num_blocks=blocks)
     federation = Federation(planner=unknown, world=IdealWorld(), server_step=ServerMean())
     grants: list[tuple[int, Grant]] = []
     grid = FakeGrid(client_app(lambda c: InACell(int(c.node_config["partition-id"]), grants)), n)
     result = TwoPhase(federation, num_devices=n).start(grid, first_arrays(), num_rounds=1)
 
     samples = np.array([samples_of(i) for i in range(n)])
-    known = planner(Fleet(*(np.full(n, limits[name]) for name in limits)), samples)
+    fleet = Fleet(*(np.full(n, limits[name]) for name in limits))
+    known = cell_planner(fleet, samples, num_blocks=blocks)
     norms = np.array([np.linalg.norm((first_model() - target_of(i)).astype(np.float64)) for i in range(n)])
     reports = Reports(
         device_index=np.arange(n),

@@ -9,11 +9,12 @@ import pytest
 
 from fedwave.errors import ProblemError
 from fedwave.selection import TopContribution, Uniform
-from fedwave.server import CellPlanner, CellReports, Chooser, ContributionScale, PolicyPlanner, Reports
+from fedwave.server import CellReports, Chooser, PolicyPlanner, Reports
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
 from fedwave.server.real_devices import reachable, told_of_fleet
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
+from tests.server.planners import cell_planner
 
 N, BLOCKS = 6, 2
 RNG = np.random.default_rng(0)
@@ -26,22 +27,6 @@ TRUE_FLEET = Fleet(
 )
 SAMPLES = RNG.integers(5, 30, N)
 NO_IDEA = Fleet(np.ones(N), np.ones(N), np.ones(N), np.ones(N))
-
-
-def cell_planner(fleet: Fleet, num_samples: np.ndarray) -> CellPlanner:
-    return CellPlanner(
-        chooser=Chooser(TopContribution(N), num_samples, seed=0),
-        method="optimal",
-        fleet=fleet,
-        num_blocks=BLOCKS,
-        bandwidth_hz=180e3,
-        noise_psd_w_per_hz=4e-21,
-        model_bits=1e6,
-        num_local_steps=1,
-        energy_weight=1.0,
-        delay_weight=1.0,
-        scale=ContributionScale("normalised"),
-    )
 
 
 def reports_of(devices: list[int]) -> Reports:
@@ -69,11 +54,13 @@ def told(devices: list[int], gain: np.ndarray = GAIN) -> CellReports:
 
 def test_a_planner_that_was_told_plans_as_one_that_knew() -> None:
     devices = [0, 2, 3, 5]
-    knew, reports = cell_planner(TRUE_FLEET, SAMPLES), reports_of(devices)
+    knew, reports = cell_planner(TRUE_FLEET, SAMPLES, num_blocks=BLOCKS), reports_of(devices)
     channel = ChannelDraw(GAIN, np.zeros(BLOCKS))
     expected, _ = knew.plan(0, reports, channel, knew.initial_state())
     stranger = reachable(
-        cell_planner(NO_IDEA, np.ones(N, dtype=np.int64)), present=np.array(devices), num_samples=SAMPLES
+        cell_planner(NO_IDEA, np.ones(N, dtype=np.int64), num_blocks=BLOCKS),
+        present=np.array(devices),
+        num_samples=SAMPLES,
     )
     planner = told_of_fleet(stranger, told(devices))
     got, _ = planner.plan(0, reports, told(devices).channel(N, np.zeros(BLOCKS)), planner.initial_state())
@@ -140,7 +127,7 @@ def test_exclusions_last_as_long_as_they_should_and_survive_planning() -> None:
 
 
 def test_replacing_the_present_devices_does_not_change_the_planner() -> None:
-    planner = cell_planner(NO_IDEA, SAMPLES)
+    planner = cell_planner(NO_IDEA, SAMPLES, num_blocks=BLOCKS)
     before = replace(planner)
     reachable(planner, present=np.array([0]), num_samples=SAMPLES)
     told_of_fleet(planner, told([0]))

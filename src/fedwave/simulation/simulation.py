@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from fedwave.learning import Model, Parameters, Task
 from fedwave.rng import Stream, generator
 from fedwave.selection import turning_point
-from fedwave.simulation.columns import Facts, record_round
+from fedwave.simulation.columns import record_round
 from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.devices.device_pool import DevicePool
 from fedwave.simulation.devices.work import EvaluationWork, LocalWork
 from fedwave.simulation.divergence import require_finite_evaluation, require_finite_model
+from fedwave.simulation.facts import Facts
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
