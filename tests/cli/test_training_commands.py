@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from fedwave.__main__ import main
+from tests.cli.in_process import Command
 
 ROOT = Path(__file__).parents[2]
 SMALL = [
@@ -28,39 +27,12 @@ SMALL = [
 ]
 
 
-@dataclass
-class Done:
-    code: int
-    stdout: str
-    stderr: str
-
-
-class Fedwave:
-    """The command, run in this process from a folder of its own."""
-
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
-    ) -> None:
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "120")
-        monkeypatch.delenv("FEDWAVE_DATA", raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: str) -> Done:
-        self.monkeypatch.setattr(sys, "argv", ["fedwave", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        output = self.capsys.readouterr()
-        return Done(int(stopped.value.code or 0), output.out, output.err)
-
-
 @pytest.fixture
-def fedwave(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedwave:
-    return Fedwave(monkeypatch, capsys, tmp_path)
+def fedwave(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    return Command(monkeypatch, capsys, tmp_path, columns=120)
 
 
-def test_run_compare_and_resume_from_the_command_line(fedwave: Fedwave, tmp_path: Path) -> None:
+def test_run_compare_and_resume_from_the_command_line(fedwave: Command, tmp_path: Path) -> None:
     first = fedwave("run", "digits/nufm", *SMALL, "-q")
     assert "NUFM" in first.stdout
     assert "runs/digits-nufm-seed0" in first.stdout
@@ -74,14 +46,14 @@ def test_run_compare_and_resume_from_the_command_line(fedwave: Fedwave, tmp_path
     fedwave("resume", "other", "-q")
 
 
-def test_presets_are_listed_and_printed(fedwave: Fedwave, tmp_path: Path) -> None:
+def test_presets_are_listed_and_printed(fedwave: Command, tmp_path: Path) -> None:
     assert "paper/nufm" in fedwave("presets").stdout
     text = fedwave("presets", "digits/nufm").stdout
     (tmp_path / "own.toml").write_text(text)
     fedwave("run", "own.toml", *SMALL, "-q")
 
 
-def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Fedwave, tmp_path: Path) -> None:
+def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Command, tmp_path: Path) -> None:
     overrides = [
         "-s",
         "cell.method=fedl",
@@ -97,7 +69,7 @@ def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Fedwave, tmp_path:
     assert summary["cell"]["uploads"] == 3 * 2
 
 
-def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_path: Path) -> None:
+def test_a_regression_is_run_and_compared_by_its_error(fedwave: Command, tmp_path: Path) -> None:
     sines = [
         "data.dataset=sinusoids",
         "data.num_devices=8",
@@ -122,7 +94,7 @@ def test_a_regression_is_run_and_compared_by_its_error(fedwave: Fedwave, tmp_pat
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
-    fedwave: Fedwave, tmp_path: Path, number: signal.Signals
+    fedwave: Command, tmp_path: Path, number: signal.Signals
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     process = subprocess.Popen(
@@ -195,7 +167,7 @@ def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
     ],
 )
 def test_bad_input_is_one_clear_line_and_a_failing_exit_code(
-    arguments: str, message: str, fedwave: Fedwave
+    arguments: str, message: str, fedwave: Command
 ) -> None:
     done = fedwave(*arguments.split())
     assert done.code == 2
@@ -204,7 +176,7 @@ def test_bad_input_is_one_clear_line_and_a_failing_exit_code(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_run_that_diverges_ends_with_a_code_of_its_own(fedwave: Fedwave) -> None:
+def test_a_run_that_diverges_ends_with_a_code_of_its_own(fedwave: Command) -> None:
     done = fedwave("run", "digits/nufm", "-q", "-s", "algorithm.meta_lr=1e30", "--out", "bad")
     assert done.code == 4
     assert "not finite in round 0 on held-out device" in done.stderr

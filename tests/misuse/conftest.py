@@ -6,41 +6,15 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from fedwave.__main__ import main
+from tests.cli.in_process import Command
 
 
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-class Fedwave:
-    """Runs commands in a folder of its own; anything but an exit is a traceback, and fails the test."""
-
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
-    ) -> None:
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "no-cache"))
-        monkeypatch.delenv("FEDWAVE_DATA", raising=False)
-        self._monkeypatch, self._capsys, self.folder = monkeypatch, capsys, folder
-
-    def __call__(self, *words: str) -> Done:
-        self._monkeypatch.setattr(sys, "argv", ["fedwave", *words])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        output = self._capsys.readouterr()
-        return Done(int(stopped.value.code or 0), output.out, output.err)
+class Fedwave(Command):
+    """The command where it must refuse, and lose nothing."""
 
     def refuses(self, words: list[str], *said: str, code: int = 2) -> None:
         """Run a command that must fail in one line, say these words, and leave the disk as it was."""
