@@ -12,9 +12,11 @@ import pytest
 from fedwave.experiments import load_experiment
 from fedwave.numerics import NUMERICS_VERSION
 from fedwave.reproduce.items import ITEMS
+from fedwave.reproduce.result import Results
 from fedwave.reproduce.tables import Tables
 from fedwave.reproduce.trial import run_trial
 from fedwave.reproduce.verdicts import claim_rows, judge
+from fedwave.runs.provenance import processor
 from tests.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
@@ -54,12 +56,22 @@ def test_the_committed_reports_show_the_committed_verdicts() -> None:
 def test_a_committed_point_is_made_again_to_the_last_digit() -> None:
     if "FEDWAVE_DATA" not in os.environ:
         pytest.skip("FEDWAVE_DATA is not set: no Fashion-MNIST")
-    rows = [
+    row = next(
         row for row in table("fig-4/seeds.csv") if row["scheme"] == "RU-Greedy" and row["counting"] == "ours"
-    ]
-    words = shlex.split(rows[0]["command"])
+    )
+    words = shlex.split(row["command"])
     settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
-    result = run_trial(load_experiment(words[2], [*settings, f"seed={rows[0]['seed']}"]))
-    assert result.after("heldout_accuracy", result.num_rounds) == float(rows[0]["accuracy"])
-    assert result.after("heldout_loss", 19) == float(rows[0]["loss_19"])
-    assert result.mean("energy_j") == float(rows[0]["energy_j"])
+    result = run_trial(load_experiment(words[2], [*settings, f"seed={row['seed']}"]))
+    made = {
+        "accuracy": result.after("heldout_accuracy", result.num_rounds),
+        "loss_19": result.after("heldout_loss", 19),
+        "energy_j": result.mean("energy_j"),
+    }
+    kept = Results(FOLDER / "runs").find(row["key"], num_rounds=result.num_rounds)
+    assert kept is not None
+    assert kept.mean("energy_j") == float(row["energy_j"])
+    # Another kind of processor adds up in another order, and fifty rounds of training carry that further.
+    same = kept.made_with["processor"] == processor()
+    tolerance = 0.0 if same else 0.02
+    for name, value in made.items():
+        assert value == pytest.approx(float(row[name]), rel=tolerance, abs=0.0)

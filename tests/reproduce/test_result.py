@@ -14,7 +14,7 @@ from fedwave.reproduce.result import Result, Results
 def made(**changes) -> Result:
     columns = {"heldout_loss": [0.1 + 0.2, math.nan, 1e-300], "energy_j": [1.0, 2.0, 4.0]}
     given = {
-        "key": "k", "settings": {"seed": 1}, "versions": {}, "num_rounds": 3, "seconds": 1.5,
+        "key": "k", "command": "fedwave run it", "made_with": {}, "num_rounds": 3, "seconds": 1.5,
         "num_remembered": 0, "columns": columns, "probes": {},
     }  # fmt: skip
     return Result(**{**given, **changes})
@@ -46,6 +46,38 @@ def test_a_run_without_probes_does_not_serve_where_they_are_asked_for(tmp_path) 
     assert results.find("k", num_rounds=3, is_probed=True) is None
 
 
+def test_gathered_runs_are_found_as_before_and_a_new_one_replaces_its_former(tmp_path) -> None:
+    results = Results(tmp_path / "runs")
+    results.add(made(probes={"3": {"one step": {"accuracy": 0.5}}}))
+    results.add(made(key="a"))
+    results.gather()
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["runs", "runs.jsonl"]
+    again = Results(tmp_path / "runs")
+    found = again.find("k", num_rounds=3, is_probed=True)
+    assert found is not None
+    np.testing.assert_array_equal(found.column("heldout_loss"), [0.1 + 0.2, math.nan, 1e-300])
+    assert again.find("a", num_rounds=3, is_probed=True) is None
+    before = (tmp_path / "runs.jsonl").read_bytes()
+    again.gather()
+    assert (tmp_path / "runs.jsonl").read_bytes() == before
+    again.add(made(key="a", seconds=9.0))
+    assert again.find("a", num_rounds=3).seconds == 9.0
+    again.gather()
+    after = (tmp_path / "runs.jsonl").read_bytes().splitlines()
+    assert after[1] == before.splitlines()[1]  # the lines are in order of their keys
+    assert Results(tmp_path / "runs").find("a", num_rounds=3).seconds == 9.0
+
+
+def test_a_damaged_line_is_named(tmp_path) -> None:
+    results = Results(tmp_path / "runs")
+    results.add(made())
+    results.gather()
+    with (tmp_path / "runs.jsonl").open("a") as file:
+        file.write('{"key": "half')
+    with pytest.raises(RunError, match=r"runs\.jsonl, line 2: .* Delete it to run it anew"):
+        Results(tmp_path / "runs").find("k", num_rounds=1)
+
+
 def test_figures_of_columns() -> None:
     result = made()
     assert result.after("energy_j", 2) == 2.0
@@ -57,7 +89,7 @@ def test_figures_of_columns() -> None:
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path) -> None:
     with pytest.raises(TypeError):
-        Results(tmp_path).add(made(settings={"seed": object()}))
+        Results(tmp_path).add(made(made_with={"torch": object()}))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.runs.compare import group_by_name
 from fedwave.runs.lock import locked
+from fedwave.runs.provenance import processor
 from fedwave.runs.run import resume_run, run_experiment
 from tests.runs.small_runs import AskToStopAfter, StopAfter, contents, experiment, results
 from tests.runs.written_runs import write_run
@@ -229,6 +231,7 @@ def test_a_changed_fleet_file_is_refused(tmp_path: Path) -> None:
         ({"versions": {"torch": "1.0"}}, "was started with torch 1.0, now"),
         ({"versions": []}, "was started with torch None, now"),
         ({"torch_device": "cuda:0"}, "was started on cuda:0, now cpu: its bits may differ"),
+        ({"processor": "Z80"}, "was started on a processor Z80, now"),
     ],
 )
 def test_another_version_or_device_is_said(
@@ -238,6 +241,18 @@ def test_another_version_or_device_is_said(
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     resume_run(cut)
     assert said in caplog.text
+
+
+def test_the_kind_of_processor_tells_two_makes_apart(tmp_path: Path) -> None:
+    described = tmp_path / "cpuinfo"
+    text = (
+        "processor: 0\nmodel name\t: Fast One\ncpu family\t: {}\nmodel\t\t: 1\n\nprocessor: 1\nmodel\t: 9\n"
+    )
+    described.write_text(text.format(25))
+    assert processor(described) == "Fast One, family 25, model 1"
+    described.write_text(text.format(6))
+    assert processor(described) == "Fast One, family 6, model 1"
+    assert processor(tmp_path / "absent") == (platform.processor() or platform.machine())
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,8 @@ class Costs:
     seconds_of_a_round: dict[str, list[float]] = field(default_factory=dict)  # by dataset
     shared: list[float] = field(default_factory=list)  # measured share of what a run over a cell would cost
 
-    def learn(self, result: Result) -> None:
+    def learn(self, experiment: Experiment, result: Result) -> None:
         """Take a finished run into account."""
-        experiment = Experiment.model_validate(result.settings)
         alone = relative_cost(experiment)
         known = self.seconds_of_a_round.setdefault(experiment.data.dataset, [])
         if result.num_remembered == 0:

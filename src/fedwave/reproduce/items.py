@@ -98,7 +98,7 @@ def figure_2(profile: Profile) -> list[Point]:
 def figure_3(profile: Profile) -> list[Point]:
     """Their loss at the paper's round, for every number of local steps.
 
-    One step is Figure 2's run. With more, nothing after that round is needed, nor an evaluation before it.
+    One step is Figure 2's run.
     """
     points = []
     for dataset in profile.step_datasets:
@@ -106,13 +106,7 @@ def figure_3(profile: Profile) -> list[Point]:
             for scheme in LEARNERS:
                 point = learner(profile, dataset, scheme)
                 if steps > 1:
-                    point = learner(
-                        replace(profile, num_rounds=ROUND_OF_THE_PAPER),
-                        dataset,
-                        scheme,
-                        f"algorithm.num_local_steps={steps}",
-                        f"evaluation.every={ROUND_OF_THE_PAPER}",
-                    )
+                    point = learner(_short(profile), dataset, scheme, f"algorithm.num_local_steps={steps}")
                     point = replace(point, is_probed=False)
                 points.append(replace(point, parameter="num_local_steps", value=steps))
     return points
@@ -126,7 +120,7 @@ def figure_4(profile: Profile) -> list[Point]:
 def figure_5(profile: Profile) -> list[Point]:
     """All schemes for every number of blocks."""
     return [
-        replace(_with_blocks(profile, which, blocks), parameter="num_blocks", value=blocks)
+        replace(_with_blocks(_short(profile), which, blocks), parameter="num_blocks", value=blocks)
         for blocks in profile.num_blocks
         for which in CELL_SCHEMES
     ]
@@ -136,7 +130,7 @@ def figure_6(profile: Profile) -> list[Point]:
     """All schemes for every largest channel gain."""
     return [
         replace(
-            _with_blocks(profile, which, profile.usual_num_blocks, f"cell.channel.high={gain}"),
+            _with_blocks(_short(profile), which, profile.usual_num_blocks, f"cell.channel.high={gain}"),
             parameter="max_gain",
             value=gain,
         )
@@ -149,7 +143,7 @@ def figure_7(profile: Profile) -> list[Point]:
     """URAL under every weight of energy and of delay, also with contributions of their size."""
     return [
         replace(
-            _with_blocks(profile, which, profile.usual_num_blocks, f"cell.{name}={weight}"),
+            _with_blocks(_short(profile), which, profile.usual_num_blocks, f"cell.{name}={weight}"),
             parameter=name,
             value=weight,
         )
@@ -189,7 +183,10 @@ def readings(profile: Profile) -> list[Point]:
         for name, settings in changes:
             for scheme in LEARNERS:
                 own = () if scheme == "FedAvg" and "gradient" in "".join(settings) else settings
-                points.append(replace(learner(profile, dataset, scheme, *own), parameter=name))
+                if own:  # the last round's test is all that is asked
+                    own = (*own, f"evaluation.every={profile.num_rounds}")
+                point = learner(profile, dataset, scheme, *own)
+                points.append(replace(point, parameter=name, is_probed=not own))
     return points
 
 
@@ -207,6 +204,12 @@ ITEMS: dict[str, Item] = {
         Item("beyond", "Beyond the paper", beyond),
     )
 }
+
+
+def _short(profile: Profile) -> Profile:
+    """Return the profile up to the paper's round, where alone the loss is measured."""
+    once = f"evaluation.every={ROUND_OF_THE_PAPER}"
+    return replace(profile, num_rounds=ROUND_OF_THE_PAPER, settings=(*profile.settings, once))
 
 
 def _with_blocks(

@@ -121,6 +121,7 @@ def _work(
         try:
             result = run_trial(
                 job.experiment,
+                command=job.command,
                 is_probed=job.is_probed,
                 memory=memory,
                 data_dir=data_dir,

@@ -19,7 +19,7 @@ from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.write import write_claims, write_item
 from fedwave.simulation.devices.workers import available_cores
 
-RUNS = "runs"  # folder of the finished runs
+RUNS = "runs"  # folder of the finished runs, gathered in runs.jsonl when all are made
 HTML, MARKDOWN = "report.html", "report.md"
 
 
@@ -102,6 +102,7 @@ def reproduce(
     missing = missing_runs(wanted, results)
     if missing:
         _run(request, missing, results, _known_costs(wanted, results), progress)
+    results.gather()
     return write_report(request, out)
 
 
@@ -154,7 +155,7 @@ def _run(
         run = left.pop(job.command)
         result = run.found(results)
         if result is not None:
-            known.learn(result)
+            known.learn(run.experiment, result)
         tell(job.command)
 
     tell("")
@@ -166,5 +167,5 @@ def _known_costs(wanted: Sequence[Wanted], results: Results) -> Costs:
     for run in wanted:
         result = run.found(results)
         if result is not None:
-            known.learn(result)
+            known.learn(run.experiment, result)
     return known

@@ -24,6 +24,7 @@ from fedwave.reproduce.report_tables import (
     readings_table,
 )
 from fedwave.reproduce.tables import PROBES, SEEDS, read_rows
+from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.write import CONFIGS, Written
 from fedwave.runs.provenance import versions
@@ -167,11 +168,12 @@ def _how(profile: Profile, written: Sequence[Written]) -> list[str]:
         f"h_max ∈ {_set(profile.max_gains)}, η₁, η₂ ∈ {_set(profile.weights)}",
         "Loss and accuracy are means over the held-out devices after one adaptation step on their "
         "support sets; "
-        "“round 19” is after 19 rounds; energy and time are those of a round, in the paper's normalised "
-        "units",
+        "“round 19” is after 19 rounds; energy and time are means over a run's rounds, in the paper's "
+        f"normalised units: over {profile.num_rounds} rounds in Figure 4, over {ROUND_OF_THE_PAPER} in "
+        "Figures 5 to 7, whose runs end there",
         f"Runs in this report: {num_runs}. The command in a run's row of `{SEEDS}` alone gives the same "
-        "numbers, to the "
-        "last digit",
+        "numbers, to the last digit on the same kind of processor; `runs.jsonl` has every run's numbers by "
+        "round, its versions and its processor",
     ]
 
 

@@ -20,7 +20,7 @@ from fedwave.reproduce.point import key_of, learning_key
 from fedwave.reproduce.probe import probe
 from fedwave.reproduce.remember import Memory, remembering
 from fedwave.reproduce.result import KEPT, Result
-from fedwave.runs.provenance import versions
+from fedwave.runs.provenance import processor, versions
 from fedwave.server import Plan, Planner, PlannerState, Reports
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import IntArray
@@ -68,6 +68,7 @@ class WatchedPlanner:
 def run_trial(
     experiment: Experiment,
     *,
+    command: str = "",
     is_probed: bool = False,
     memory: Memory | None = None,
     data_dir: Path | None = None,
@@ -88,8 +89,8 @@ def run_trial(
         columns |= {"iterations": watched.iterations, "falls": watched.falls}
     return Result(
         key=key_of(experiment),
-        settings=experiment.model_dump(mode="json", exclude_none=True),
-        versions=versions(),
+        command=command,
+        made_with={**versions(), "processor": processor()},
         num_rounds=experiment.num_rounds,
         seconds=time.perf_counter() - start,
         num_remembered=memory.hits - hits_before,

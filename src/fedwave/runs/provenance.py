@@ -31,6 +31,7 @@ def describe_start(
         "seed": experiment.seed,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
         "torch_device": torch_device,
         "versions": versions(),
         "dataset": data.name,
@@ -56,6 +57,18 @@ def identity(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> s
 def versions() -> dict[str, str | None]:
     """Return the installed versions of the packages that matter."""
     return {name: _version(name) for name in PACKAGES}
+
+
+def processor(description: Path = Path("/proc/cpuinfo")) -> str:
+    """Return what kind of processor computes: another one may round the last bits of a product otherwise."""
+    try:
+        lines = description.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
+    except OSError:
+        lines = []
+    found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if "model name" not in found:
+        return platform.processor() or platform.machine()
+    return f"{found['model name']}, family {found.get('cpu family')}, model {found.get('model')}"
 
 
 def require_same_run(
@@ -102,6 +115,11 @@ def differences_of_place(recorded: Mapping[str, Any], torch_device: str) -> tupl
     if device is not None and device != torch_device:
         found.append(
             f"the run was started on {device}, now {torch_device}: its bits may differ from here on."
+        )
+    kind = recorded.get("processor")
+    if kind is not None and kind != processor():
+        found.append(
+            f"the run was started on a processor {kind}, now {processor()}: its bits may differ from here on."
         )
     return tuple(found)
 
