@@ -13,7 +13,7 @@ from fedwave.pages.runs_page import runs_page
 from fedwave.plots.chart import Chart, ChartPanel, Series
 from fedwave.runs.compare import read_run
 from fedwave.runs.run import run_experiment
-from tests.pages.browser import open_page
+from tests.pages.browser import browser, open_page
 
 SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
 
@@ -82,6 +82,36 @@ def test_charts_are_drawn_in_a_browser(tmp_path, is_dark) -> None:
     assert "NaN" not in drawn
     assert drawn.count("a &lt;b&gt; &amp; c") >= 3  # a legend entry for each chart
     assert ("#7b8dff" in drawn) == is_dark  # blue that can be told from the other blue on black
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+def test_a_pointer_reads_the_numbers_and_a_legend_entry_switches_its_series(tmp_path, kind) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    text = page("T", "", [Section("s", "S", "", [chart("one", kind=kind)])])
+    path = write_page(tmp_path / "page.html", text)
+    drawn = "polyline" if kind == "line" else "rect[opacity]"
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
+        opened = launched.new_page()
+        opened.goto(path.as_uri())
+        tip, legend, curves = (opened.locator(one) for one in ("#tip", ".legend button", f".panels {drawn}"))
+        assert (tip.is_visible(), legend.count(), curves.count()) == (False, 2, 2)
+        if kind == "line":
+            box = opened.locator(".panels svg").bounding_box()
+            opened.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"])
+        else:
+            curves.first.hover()
+        assert tip.is_visible()
+        read = tip.inner_text()
+        assert "a <b> & c" in read
+        assert "3" in read
+        assert ("other" in read) == (kind == "line")  # a bar tells of itself
+        opened.mouse.move(0, 0)
+        assert not tip.is_visible()
+        for pressed, left in (("false", 1), ("true", 2)):
+            legend.first.click()
+            assert (legend.first.get_attribute("aria-pressed"), curves.count()) == (pressed, left)
+        launched.close()
 
 
 def test_the_watch_sees_errors_and_requests(tmp_path) -> None:
