@@ -46,7 +46,7 @@ PRODUCTS = {
 
 
 class Imitated(TorchDispatchMode):
-    """Products of bfloat16 by way of float32. Torch's own take ten times as long where there is no AVX-512."""
+    """Products of bfloat16 by way of float32. Without AVX-512, torch's own take ten times as long."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
