@@ -84,8 +84,14 @@ def test_the_key_is_that_of_the_numbers() -> None:
     def key(*settings: str) -> str:
         return key_of(load_experiment("digits/ural", settings))
 
-    assert key("num_rounds=3", "name=other", "execution.workers=3") == key()
-    for setting in ("seed=1", "cell.energy_weight=2", "evaluation.every=2", "selection.num_selected=3"):
+    assert key("name=other", "execution.workers=3") == key()
+    for setting in (
+        "num_rounds=3",
+        "seed=1",
+        "cell.energy_weight=2",
+        "evaluation.every=2",
+        "selection.num_selected=3",
+    ):
         assert key(setting) != key()
 
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from fedwave.experiments import load_experiment
+from fedwave.reproduce.figures import COLUMNS, figures_of
 from fedwave.reproduce.point import learning_key
 from fedwave.reproduce.remember import Memory, content_of
+from fedwave.reproduce.result import CURVES
 from fedwave.reproduce.trial import run_trial
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
@@ -29,10 +31,16 @@ def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
     assert remembered["ural-ives"].num_remembered == 0
     for scheme, result in remembered.items():
         table = RunFolder(run_experiment(small(scheme), tmp_path / scheme).path).table()
-        for name in result.columns:
-            if name in table and name != "wall_time_s":
-                np.testing.assert_array_equal(result.column(name), table[name], err_msg=f"{scheme} {name}")
-        assert {"heldout_loss", "energy_j", "delay_s", "objective"} <= set(result.columns) & set(table)
+        assert set(result.curves) == set(CURVES)
+        for name in CURVES:
+            np.testing.assert_array_equal(result.curve(name), table[name], err_msg=f"{scheme} {name}")
+        columns = {name: table[name] for name in COLUMNS if name in table}
+        assert len(columns) >= 12
+        for name, value in figures_of(columns, is_timed=False).items():
+            if name not in ("iterations", "falls"):  # the planner's own
+                np.testing.assert_array_equal(
+                    result.figures[name] if name != "wall_time_s" else np.nan, value
+                )
 
 
 def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
@@ -41,7 +49,7 @@ def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
     other = small("nufm-greedy", "selection.num_selected=2")
     alone, after_another = run_trial(other), run_trial(other, memory=memory)
     assert after_another.num_remembered == 0
-    assert alone.columns["heldout_loss"] == after_another.columns["heldout_loss"]
+    assert alone.curves == after_another.curves
 
 
 @pytest.mark.parametrize(
@@ -67,7 +75,7 @@ def test_the_oldest_models_are_forgotten_when_there_are_too_many() -> None:
     assert len(memory.models) == 1
     again = run_trial(small("nufm-random"), memory=memory)
     assert again.num_remembered == 0
-    assert again.columns["heldout_loss"] == first.columns["heldout_loss"]
+    assert again.curves["heldout_loss"] == first.curves["heldout_loss"]
 
 
 def test_steps_with_a_state_are_not_shared() -> None:
@@ -81,8 +89,10 @@ def test_batches_drawn_afresh_belong_to_their_round() -> None:
     memory = Memory()
     settings = ("algorithm.query_batch_size=1", "cell.delay_weight=1e9")  # nobody uploads: the model stays
     shared = run_trial(small("ural", *settings), memory=memory)
-    assert len(set(shared.columns["train_loss"])) == 4
-    assert shared.columns["train_loss"] == run_trial(small("ural", *settings)).columns["train_loss"]
+    assert len(memory.reports) == 4
+    norms = {float(reports.contribution.sum()) for reports in memory.reports.values()}
+    assert len(norms) == 4
+    assert shared.figures["gradient_norm"] == run_trial(small("ural", *settings)).figures["gradient_norm"]
 
 
 def test_models_that_differ_in_a_bit_have_other_contents() -> None:

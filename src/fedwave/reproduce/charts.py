@@ -10,12 +10,12 @@ import numpy as np
 
 from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, series_over_seeds
 from fedwave.plots.style import COLOURS
+from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.items import URAL_SCHEMES
 from fedwave.reproduce.look import DATASETS, LOOKS, look_of, shown_scheme
 from fedwave.reproduce.plan import Wanted
 from fedwave.reproduce.result import Result
 from fedwave.reproduce.tables import Row, paired
-from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 
 Found = Sequence[tuple[Wanted, Result]]
 
@@ -241,7 +241,7 @@ def _three(name: str, title: str, rows: Sequence[Row], parameter: str, *, has_lo
 
 def _curves(title: str, found: Found, *, mark_x: float | None = None) -> ChartPanel:
     length = min((result.num_rounds for _, result in found), default=0)
-    losses = _by_scheme(found, lambda result: result.column("heldout_loss")[:length].tolist())
+    losses = _by_scheme(found, lambda result: result.curve("heldout_loss")[:length].tolist())
     series = paired_series(range(1, length + 1), losses, LOOKS)
     return ChartPanel(title, "round", LOSS, series, mark_x=mark_x)
 
@@ -249,8 +249,8 @@ def _curves(title: str, found: Found, *, mark_x: float | None = None) -> ChartPa
 def _against(title: str, found: Found, column: str, label: str) -> ChartPanel:
     """Return the mean loss against the mean of what was spent so far; intervals would be of two kinds."""
     length = min((result.num_rounds for _, result in found), default=0)
-    spent = _by_scheme(found, lambda result: np.cumsum(result.column(column)[:length]).tolist())
-    losses = _by_scheme(found, lambda result: result.column("heldout_loss")[:length].tolist())
+    spent = _by_scheme(found, lambda result: np.cumsum(result.curve(column)[:length]).tolist())
+    losses = _by_scheme(found, lambda result: result.curve("heldout_loss")[:length].tolist())
     series = []
     for name, own in losses.items():
         x = np.mean(list(spent[name].values()), axis=0).tolist()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.point import Point
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 
 LEARNERS = {"NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg"}
 

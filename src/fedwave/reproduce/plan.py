@@ -27,7 +27,7 @@ class Wanted:
 
     def found(self, results: Results) -> Result | None:
         """Return its result, if it was run."""
-        return results.find(self.key, num_rounds=self.experiment.num_rounds, is_probed=self.point.is_probed)
+        return results.find(self.key, is_probed=self.point.is_probed)
 
 
 def wanted_runs(
@@ -44,14 +44,12 @@ def wanted_runs(
 
 
 def missing_runs(wanted: Iterable[Wanted], results: Results) -> list[Wanted]:
-    """Return the runs that are not finished, each once: the longest where two differ in their rounds."""
-    longest: dict[str, Wanted] = {}
+    """Return the runs that are not finished, each once: with probes if one of its points wants them."""
+    once: dict[str, Wanted] = {}
     for run in wanted:
-        known = longest.get(run.key)
-        size = (run.experiment.num_rounds, run.point.is_probed)
-        if known is None or size > (known.experiment.num_rounds, known.point.is_probed):
-            longest[run.key] = run
-    return [run for run in longest.values() if run.found(results) is None]
+        if run.key not in once or run.point.is_probed:
+            once[run.key] = run
+    return [run for run in once.values() if run.found(results) is None]
 
 
 def grouped(missing: Sequence[Wanted], costs: Costs, *, num_threads: int) -> list[list[Job]]:

@@ -11,8 +11,7 @@ from typing import Any
 from fedwave.experiments import Experiment, load_experiment
 from fedwave.numerics import NUMERICS_VERSION
 
-# What does not change the numbers of a round: a longer run begins with those of a shorter one.
-NOT_ESSENTIAL = ("name", "num_rounds", "execution")
+NOT_ESSENTIAL = ("name", "execution")  # they change no number
 # What the devices compute does not depend on these: runs that differ in them alone may share computations.
 NOT_LEARNING = ("policy", "num_selected", "everyone_computes", "options")
 
@@ -57,7 +56,7 @@ def _loaded(preset: str, overrides: tuple[str, ...]) -> Experiment:
 
 
 def key_of(experiment: Experiment) -> str:
-    """Return 16 hex digits: runs of one key have the same numbers, round by round."""
+    """Return 16 hex digits: runs of one key have the same numbers."""
     settings = experiment.model_dump(mode="json", exclude_none=True)
     essential = {name: value for name, value in settings.items() if name not in NOT_ESSENTIAL}
     return _digest([NUMERICS_VERSION, essential])

@@ -10,6 +10,7 @@ from typing import Any
 from fedwave import __version__
 from fedwave.numerics import NUMERICS_VERSION
 from fedwave.pages.page import Html, Section, html_table, page
+from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.readings import all_readings
@@ -24,7 +25,6 @@ from fedwave.reproduce.report_tables import (
     readings_table,
 )
 from fedwave.reproduce.tables import PROBES, SEEDS, read_rows
-from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.write import CONFIGS, Written
 from fedwave.runs.provenance import versions

@@ -1,4 +1,4 @@
-"""What is kept of a finished run: a few columns by round and where they come from, in one line of JSON."""
+"""What is kept of a finished run: its figures, a few curves and where they come from, in one line of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,29 +17,12 @@ import numpy as np
 from fedwave.errors import RunError
 from fedwave.units import FloatArray
 
-# Of the columns of rounds.csv, those that a figure or a claim needs.
-KEPT = (
-    "train_loss",
-    "heldout_loss",
-    "heldout_accuracy",
-    "heldout_accuracy_pooled",
-    "num_received",
-    "gradient_norm_mean",
-    "share_below_turning_point",
-    "contribution",
-    "objective",
-    "objective_gap",
-    "compute_energy_j",
-    "upload_energy_j",
-    "energy_j",
-    "delay_s",
-    "wall_time_s",
-)
+CURVES = ("heldout_loss", "energy_j", "delay_s")  # columns that are kept round by round, where a run has them
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One finished run. ``columns`` has a value for each round, NaN where nothing was measured."""
+    """One finished run."""
 
     key: str
     command: str  # that makes this run alone
@@ -47,30 +30,14 @@ class Result:
     num_rounds: int
     seconds: float  # that the run took here
     num_remembered: int  # rounds that were known from another run
-    columns: Mapping[str, list[float]]
+    figures: Mapping[str, float]  # of the whole run, NaN where nothing was measured
+    curves: Mapping[str, list[float]]  # a value for each round, likewise
     probes: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)  # by round and name
 
-    def column(self, name: str) -> FloatArray:
-        """Return a column; all NaN if the run has none of that name."""
-        values = self.columns.get(name)
+    def curve(self, name: str) -> FloatArray:
+        """Return a curve; all NaN if the run has none of that name."""
+        values = self.curves.get(name)
         return np.full(self.num_rounds, math.nan) if values is None else np.array(values, dtype=np.float64)
-
-    def mean(self, name: str) -> float:
-        """Return the mean over rounds; NaN where nothing was measured."""
-        values = self.column(name)
-        values = values[np.isfinite(values)]
-        return float(values.mean()) if values.size else math.nan
-
-    def after(self, name: str, rounds: int) -> float:
-        """Return the value after so many rounds; NaN if the run is shorter."""
-        return float(self.column(name)[rounds - 1]) if 0 < rounds <= self.num_rounds else math.nan
-
-    def first(self, num_rounds: int) -> Result:
-        """Return the run as if it had ended after so many rounds."""
-        if num_rounds == self.num_rounds:
-            return self
-        columns = {name: values[:num_rounds] for name, values in self.columns.items()}
-        return replace(self, num_rounds=num_rounds, columns=columns, probes={})
 
 
 class Results:
@@ -83,14 +50,10 @@ class Results:
         self.folder = folder
         self.gathered = folder.with_name(f"{folder.name}.jsonl")
 
-    def find(self, key: str, *, num_rounds: int, is_probed: bool = False) -> Result | None:
-        """Return the finished run, cut to so many rounds; None if there is none that long."""
+    def find(self, key: str, *, is_probed: bool = False) -> Result | None:
+        """Return the finished run, if there is one, and if probes are wanted one with probes."""
         result = self._alone(self._path(key)) or self._lines.get(key)
-        if result is None or result.num_rounds < num_rounds:
-            return None
-        if is_probed and str(num_rounds) not in result.probes:
-            return None
-        return result.first(num_rounds)
+        return None if result is None or (is_probed and not result.probes) else result
 
     def add(self, result: Result) -> None:
         """Keep a finished run."""
@@ -136,7 +99,9 @@ class Results:
 def _read(text: str, where: str) -> Result:
     try:
         content = json.loads(text)
-        return Result(**{**content, "columns": _numbers(content["columns"])})
+        curves = {name: [_number(one) for one in own] for name, own in content["curves"].items()}
+        figures = {name: _number(one) for name, one in content["figures"].items()}
+        return Result(**{**content, "figures": figures, "curves": curves})
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise RunError(f"cannot read the finished run {where}: {error}. Delete it to run it anew.") from error
 
@@ -164,7 +129,5 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _numbers(columns: Mapping[str, list[Any]]) -> dict[str, list[float]]:
-    return {
-        name: [math.nan if value is None else float(value) for value in own] for name, own in columns.items()
-    }
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)

@@ -8,13 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fedwave.errors import RunError
 from fedwave.reproduce.plan import Wanted
 from fedwave.reproduce.probe import FIGURES
 from fedwave.reproduce.result import Result
-from fedwave.reproduce.trial import ROUND_OF_THE_PAPER
 from fedwave.runs.tables import to_csv
 
 SEEDS, CURVES, PROBES = "seeds.csv", "curves.csv", "probes.csv"
@@ -22,36 +19,14 @@ TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgem
 
 Row = dict[str, Any]
 
-# What is kept of each run besides its labels: the column's name, and how it follows from the result.
-MEANS = {
-    "energy_j": "energy_j",
-    "delay_s": "delay_s",
-    "compute_energy_j": "compute_energy_j",
-    "upload_energy_j": "upload_energy_j",
-    "received": "num_received",
-    "objective": "objective",
-    "contribution": "contribution",
-    "iterations": "iterations",
-    "share_below_turning_point": "share_below_turning_point",
-    "gradient_norm": "gradient_norm_mean",
-}
-
 
 def row_of(run: Wanted, result: Result) -> Row:
-    """Return a run's labels and figures; those of joules and seconds are means over its rounds."""
-    wall_time = result.column("wall_time_s")
+    """Return a run's labels and figures."""
     return {
         **run.point.labels,
         "seed": run.seed,
         "rounds": result.num_rounds,
-        "accuracy": result.after("heldout_accuracy", result.num_rounds),
-        "accuracy_pooled": result.after("heldout_accuracy_pooled", result.num_rounds),
-        "loss": result.after("heldout_loss", result.num_rounds),
-        "loss_19": result.after("heldout_loss", ROUND_OF_THE_PAPER),
-        "train_loss_19": result.after("train_loss", ROUND_OF_THE_PAPER),
-        **{name: result.mean(column) for name, column in MEANS.items()},
-        "falls": float(np.nansum(result.column("falls"))) if "falls" in result.columns else math.nan,
-        "wall_time_s": math.nan if result.num_remembered else float(np.median(wall_time)),
+        **result.figures,
         "command": run.point.command(run.seed),
         "key": run.key,
     }

@@ -16,17 +16,17 @@ from fedwave.data import Dataset
 from fedwave.experiments import Experiment
 from fedwave.experiments.build import build_simulation, load_experiment_dataset
 from fedwave.experiments.schema import DataSection
+from fedwave.reproduce.figures import COLUMNS, ROUND_OF_THE_PAPER, figures_of
 from fedwave.reproduce.point import key_of, learning_key
 from fedwave.reproduce.probe import probe
 from fedwave.reproduce.remember import Memory, remembering
-from fedwave.reproduce.result import KEPT, Result
+from fedwave.reproduce.result import CURVES, Result
 from fedwave.runs.provenance import processor, versions
 from fedwave.server import Plan, Planner, PlannerState, Reports
 from fedwave.simulation.simulation import Simulation
-from fedwave.units import IntArray
+from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
 
-ROUND_OF_THE_PAPER = 19  # Fig. 2 and 3 are read there: "in round 19"
 DRAWN = ("synthetic", "sinusoids")  # datasets that depend on the seed
 FALL = 1e-9  # relative fall of an objective that rounding may cause
 
@@ -86,15 +86,17 @@ def run_trial(
     simulation = remembering(simulation, memory, learning_key(experiment))
     columns, probes = _play(simulation, experiment.num_rounds, is_probed=is_probed, round_done=round_done)
     if watched.iterations:
-        columns |= {"iterations": watched.iterations, "falls": watched.falls}
+        columns |= {"iterations": np.array(watched.iterations), "falls": np.array(watched.falls)}
+    num_remembered = memory.hits - hits_before
     return Result(
         key=key_of(experiment),
         command=command,
         made_with={**versions(), "processor": processor()},
         num_rounds=experiment.num_rounds,
         seconds=time.perf_counter() - start,
-        num_remembered=memory.hits - hits_before,
-        columns=columns,
+        num_remembered=num_remembered,
+        figures=figures_of(columns, is_timed=num_remembered == 0),
+        curves={name: columns[name].tolist() for name in CURVES if name in columns},
         probes=probes,
     )
 
@@ -105,8 +107,8 @@ def _play(
     *,
     is_probed: bool,
     round_done: Callable[[int], None] | None,
-) -> tuple[dict[str, list[float]], dict[str, dict[str, dict[str, float]]]]:
-    """Return the columns of all rounds, and what the probes found."""
+) -> tuple[dict[str, FloatArray], dict[str, dict[str, dict[str, float]]]]:
+    """Return the numbers of all rounds by column, and what the probes found."""
     rows: list[dict[str, Any]] = []
     probes = {}
     state = simulation.initial_state()
@@ -118,13 +120,10 @@ def _play(
                 probes[str(state.next_round)] = probe(simulation, state.parameters)
             if round_done is not None:
                 round_done(state.next_round)
-    kept = [name for name in KEPT if name in rows[0]]
-    columns = {name: [_number(row[name]) for row in rows] for name in kept}
+    columns = {
+        name: np.array([row[name] for row in rows], dtype=np.float64) for name in COLUMNS if name in rows[0]
+    }
     return columns, probes
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(value)
 
 
 @lru_cache(maxsize=2)

@@ -101,7 +101,7 @@ def write_claims(folder: Path) -> list[JudgedClaim]:
 
 def _curve_row(run: Wanted, result: Result, num_rounds: int) -> dict[str, Any]:
     """Return a run's loss after each round, in one row; nothing after its last."""
-    losses = result.column("heldout_loss").tolist()
+    losses = result.curve("heldout_loss").tolist()
     losses += [float("nan")] * (num_rounds - len(losses))
     return {
         **run.point.labels,
