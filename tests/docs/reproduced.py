@@ -18,5 +18,8 @@ def verdicts() -> str:
         return "No full run is in the repository yet.\n"
     claims = markdown_table(*claims_table(judge(Tables.read(FOLDER, ITEMS))))
     accuracies = markdown_table(*accuracy_table(read_rows(FOLDER / "table-2" / SEEDS)))
-    report = "All figures and numbers: [report.md](reproduction/report.md)."
+    report = (
+        "All figures and numbers: [the report](reproduction/README.md), also as one page that opens offline: "
+        "[report.html](reproduction/report.html)."
+    )
     return "\n\n".join((claims, "Table II:", accuracies, report)) + "\n"

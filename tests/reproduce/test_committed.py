@@ -44,7 +44,7 @@ def test_the_committed_verdicts_follow_from_the_committed_tables() -> None:
 
 @needs_results
 def test_the_committed_reports_show_the_committed_verdicts() -> None:
-    for name, cell in (("report.md", "| {} | {} |"), ("report.html", '<td>{}</td><td><span class="verdict')):
+    for name, cell in (("README.md", "| {} | {} |"), ("report.html", '<td>{}</td><td><span class="verdict')):
         text = (FOLDER / name).read_text(encoding="utf-8")
         for claim, verdict in {row["claim"]: row["verdict"] for row in table("claims.csv")}.items():
             assert cell.format(claim, verdict) in text

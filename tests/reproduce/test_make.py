@@ -61,12 +61,13 @@ def table(path: Path) -> list[dict[str, str]]:
 def require_files(folder: Path, items) -> None:
     for item in items:
         files = {path.name for path in (folder / item).iterdir()}
-        assert {"seeds.csv", "curves.csv", "configs.toml"} <= files
+        assert {"seeds.csv", "configs.toml"} <= files
+        assert ("curves.csv" in files) == (item in ("fig-2", "fig-4", "beyond"))
         pictures = {name for name in files if name.endswith(".png")}
         assert {name.replace(".png", ".csv") for name in pictures} <= files
         assert pictures or item in ("table-2", "readings")
     assert (folder / "readings" / "readings.csv").exists()
-    pictures = re.findall(r"!\[.*?\]\((.*?)\)", (folder / "report.md").read_text(encoding="utf-8"))
+    pictures = re.findall(r"!\[.*?\]\((.*?)\)", (folder / "README.md").read_text(encoding="utf-8"))
     assert pictures
     assert all((folder / picture).exists() for picture in pictures)
 
@@ -175,6 +176,11 @@ def test_two_processes_make_the_same_numbers(whole, tmp_path) -> None:
         for row in (*mine, *theirs):
             row["wall_time_s"] = ""
         assert mine == theirs
+    # The report says how many seeds are missing, where any are.
+    half, all_of_them = ((path / "README.md").read_text(encoding="utf-8") for path in (tmp_path, whole))
+    assert half.count("Seeds: digits 1 of 2. **Not all runs were made; a seed counts once") == 2
+    assert all_of_them.count("Seeds: digits 2.\n") + all_of_them.count("Seeds: digits 2. ") == len(PART)
+    assert "Not all runs" not in all_of_them
 
 
 def test_runs_are_grouped_by_what_they_share(tmp_path) -> None:

@@ -20,7 +20,7 @@ from fedwave.reproduce.write import write_claims, write_item
 from fedwave.simulation.devices.workers import available_cores
 
 RUNS = "runs"  # folder of the finished runs, gathered in runs.jsonl when all are made
-HTML, MARKDOWN = "report.html", "report.md"
+HTML, MARKDOWN = "report.html", "README.md"
 
 
 @dataclass(frozen=True)

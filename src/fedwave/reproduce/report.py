@@ -79,7 +79,7 @@ def html_report(
     )
     sections = [
         Section("claims", "The paper's claims", body),
-        *(_section(one, folder) for one in written if one.rows),
+        *(_section(one, profile, folder) for one in written if one.rows),
         Section(
             "how",
             "Settings, versions, commands",
@@ -100,7 +100,7 @@ def markdown_report(
     for one in written:
         if one.rows:
             name = one.item.name
-            parts += [f"## {one.item.title}", *_notes(one)]
+            parts += [f"## {one.item.title}", *_notes(one, profile)]
             parts += [markdown_table(*table) for table in _tables(one, folder)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
             parts.append(f"Numbers: [per seed]({name}/{SEEDS}), [exact settings]({name}/{CONFIGS}).")
@@ -109,8 +109,8 @@ def markdown_report(
     return "\n\n".join(parts) + "\n"
 
 
-def _section(one: Written, folder: Path) -> Section:
-    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one))
+def _section(one: Written, profile: Profile, folder: Path) -> Section:
+    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one, profile))
     tables = "".join(html_table(*table) for table in _tables(one, folder))
     name = one.item.name
     files = (
@@ -121,20 +121,22 @@ def _section(one: Written, folder: Path) -> Section:
     return Section(name, one.item.title, notes + tables, one.charts, f'<p class="soft">{_html(files)}</p>')
 
 
-def _notes(one: Written) -> list[str]:
+def _notes(one: Written, profile: Profile) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
-    seeds: dict[str, set[int]] = {}
+    seeds: dict[str, set[int]] = {point.dataset: set() for point in one.item.points(profile)}
     for row in one.rows:
-        seeds.setdefault(row["dataset"], set()).add(row["seed"])
-    counts = ", ".join(f"{DATASETS.get(name, name)} {len(own)}" for name, own in seeds.items())
-    missing = (
-        f" **{one.num_missing} runs of this item were not made; seeds without all of them are left out.**"
-        if one.num_missing
-        else ""
-    )
+        seeds[row["dataset"]].add(row["seed"])
+    counts, is_short = [], False
+    for dataset, own in seeds.items():
+        wanted = one.item.seeds(profile, dataset)
+        is_short |= len(own) < wanted
+        counts.append(
+            f"{DATASETS.get(dataset, dataset)} {len(own)}" + (f" of {wanted}" if len(own) < wanted else "")
+        )
+    missing = " **Not all runs were made; a seed counts once all of its runs are.**" if is_short else ""
     return [
-        f"Seeds: {counts}.{missing}",
-        *([TINY] if "tiny-imagenet" in seeds else []),
+        f"Seeds: {', '.join(counts)}.{missing}",
+        *([TINY] if seeds.get("tiny-imagenet") else []),
         *([READINGS] if one.item.name == "readings" else []),
     ]
 

@@ -33,6 +33,8 @@ from fedwave.reproduce.verdicts import JudgedClaim, claim_rows, judge
 READINGS, CLAIMS_TABLE, CONFIGS = "readings.csv", "claims.csv", "configs.toml"
 Found = list[tuple[Wanted, Result]]
 
+CURVED = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
+
 
 @dataclass(frozen=True)
 class Written:
@@ -41,43 +43,37 @@ class Written:
     item: Item
     rows: Sequence[Row]
     charts: Sequence[Chart]
-    num_missing: int  # runs of its default seeds that were not made
 
 
-def finished_runs(
-    item: Item, profile: Profile, results: Results, *, num_seeds: int | None
-) -> tuple[Found, int]:
-    """Return an item's finished runs, also beyond the seeds asked for, and how many of these are missing.
+def finished_runs(item: Item, profile: Profile, results: Results, *, num_seeds: int | None) -> Found:
+    """Return an item's finished runs, also beyond the seeds asked for.
 
     A seed counts for a dataset once all of the item's points are finished: half a figure would be compared
     with nothing, or, drawn from what other items have run, with itself.
     """
     most = max(num_seeds or 0, *(item.seeds(profile, dataset) for dataset in profile.datasets))
     found: Found = []
-    num_missing = 0
     incomplete = set[tuple[str, int]]()
     for run in wanted_runs(item, profile, num_seeds=most):
         result = run.found(results)
-        if result is not None:
+        if result is None:
+            incomplete.add((run.point.dataset, run.seed))
+        else:
             found.append((run, result))
-            continue
-        incomplete.add((run.point.dataset, run.seed))
-        if run.seed < (num_seeds or item.seeds(profile, run.point.dataset)):
-            num_missing += 1
-    complete = [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
-    return complete, num_missing
+    return [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
 
 
 def write_item(
     item: Item, profile: Profile, results: Results, folder: Path, *, num_seeds: int | None
 ) -> Written:
     """Write one item's files; of an item without a finished run, nothing."""
-    found, num_missing = finished_runs(item, profile, results, num_seeds=num_seeds)
+    found = finished_runs(item, profile, results, num_seeds=num_seeds)
     if not found:
-        return Written(item, (), (), num_missing)
+        return Written(item, (), ())
     own = folder / item.name
     write_rows(own / SEEDS, [row_of(run, result) for run, result in found])
-    write_rows(own / CURVES, [_curve_row(run, result, profile.num_rounds) for run, result in found])
+    if item.name in CURVED:
+        write_rows(own / CURVES, [_curve_row(run, result, profile.num_rounds) for run, result in found])
     (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
     if item.name == "readings":
         usual = [(run, result) for run, result in found if run.point.parameter == USUAL]
@@ -89,7 +85,7 @@ def write_item(
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
         draw_chart(chart, own / f"{chart.name}.png")
-    return Written(item, rows, charts, num_missing)
+    return Written(item, rows, charts)
 
 
 def write_claims(folder: Path) -> list[JudgedClaim]:
