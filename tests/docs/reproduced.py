@@ -1,15 +1,28 @@
-"""The verdicts and Table II of the committed reproduction, for the pages."""
+"""The verdicts, Table II and single numbers of the committed reproduction, for the pages."""
 
 from __future__ import annotations
 
-from fedwave.reproduce.items import ITEMS
+import math
+from collections.abc import Iterable, Mapping
+
+from fedwave.reproduce.items import ITEMS, IVES, LEARNERS, URAL
 from fedwave.reproduce.report import markdown_table
-from fedwave.reproduce.report_tables import accuracy_table, claims_table
-from fedwave.reproduce.tables import SEEDS, Tables, read_rows
+from fedwave.reproduce.report_tables import (
+    CELL_FIGURES,
+    accuracy_table,
+    claims_table,
+    figures_table,
+    points,
+)
+from fedwave.reproduce.tables import CURVES, SEEDS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
+from fedwave.runs.compare import interval
+from fedwave.runs.ratio import Ratio
 from tests.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
+DATASET = "fashion-mnist"  # the one that pages quote
+LEADS_AFTER = (10, 19, 50)  # rounds
 
 
 def verdicts() -> str:
@@ -23,3 +36,77 @@ def verdicts() -> str:
         "[report.html](reproduction/report.html)."
     )
     return "\n\n".join((claims, "Table II:", accuracies, report)) + "\n"
+
+
+def numbers() -> dict[str, str]:
+    """Return what pages quote of the reproduction, by name."""
+    tables = Tables.read(FOLDER, ITEMS)
+    accuracy = {
+        name: {seed: 100.0 * own for seed, own in by_seed.items()}
+        for name in LEARNERS
+        if (by_seed := tables.by_seed("table-2", "accuracy", dataset=DATASET, scheme=name))
+    }
+    norms = tables.by_seed("table-2", "gradient_norm", dataset=DATASET, scheme="NUFM")
+    found = {
+        "command": "fedwave reproduce",
+        "caveat": "Means and 95 % intervals over seeds; every verdict with its test is in reproduction.md.",
+        "seeds": str(len(norms)),
+    }
+    for name, own in accuracy.items():
+        mean = interval(list(own.values()))
+        found[_key(name)] = f"{points(mean.mean, mean.half_width)} %"
+    for other in ("Per-FedAvg", "FedAvg"):
+        both = paired(accuracy["NUFM"], accuracy[other])
+        lead = interval([a - b for a, b in both.values()])
+        found[f"nufm_minus_{_key(other)}"] = (
+            points(lead.mean, lead.half_width, sign="+").replace("-", "−") + " points"
+        )
+    for after in LEADS_AFTER:
+        lead = interval(list(_lead_in_loss(after).values()))
+        found[f"lead_{after}"] = f"{points(lead.mean, lead.half_width)} %".replace("-", "−")
+    found["spread"] = _range(accuracy["NUFM"].values()) + " %"
+    found["gradient_norms"] = _range(norms.values())
+    if cell := read_rows(FOLDER / "fig-4" / SEEDS):
+        found["cell_seeds"] = str(len({row["seed"] for row in cell}))
+        found["cell"] = "\n" + markdown_table(*figures_table(cell, CELL_FIGURES)) + "\n"
+        for name, labels in CELLS.items():
+            for column, what in (("energy_j", "energy"), ("delay_s", "time")):
+                own = tables.by_seed("fig-4", column, scheme=URAL)
+                theirs = tables.by_seed("fig-4", column, **labels)
+                found[f"{name}_{what}"] = str(_ratio(theirs, own))
+    return found
+
+
+CELLS: dict[str, dict[str, str]] = {
+    "ives": {"scheme": IVES},
+    "greedy": {"scheme": "NUFM-Greedy"},
+    "random": {"scheme": "NUFM-Random"},
+    "ru_greedy": {"scheme": "RU-Greedy", "counting": "ours"},
+    "ru_random": {"scheme": "RU-Random", "counting": "ours"},
+}
+
+
+def _lead_in_loss(after: int) -> dict[int, float]:
+    """Return by how many per cent NUFM's loss is below Per-FedAvg's after so many rounds, by seed."""
+    fewest = {"dataset": DATASET, "value": min(row["value"] for row in read_rows(FOLDER / "fig-2" / SEEDS))}
+    curves = Tables({"fig-2": read_rows(FOLDER / "fig-2" / CURVES)})
+    losses = [
+        curves.by_seed("fig-2", f"loss_{after}", scheme=scheme, **fewest) for scheme in ("NUFM", "Per-FedAvg")
+    ]
+    return {seed: 100.0 * (1.0 - own / other) for seed, (own, other) in paired(*losses).items()}
+
+
+def _key(scheme: str) -> str:
+    return scheme.lower().replace("-", "_")
+
+
+def _range(values: Iterable[float]) -> str:
+    every = list(values)
+    return f"{min(every):.0f} to {max(every):.0f}"
+
+
+def _ratio(theirs: Mapping[int, float], own: Mapping[int, float]) -> Ratio:
+    """Return the geometric mean of what they pay for each of ours, with its interval over seeds."""
+    mean = interval([math.log(a / b) for a, b in paired(theirs, own).values()])
+    low, high = (math.exp(mean.mean + sign * mean.half_width) for sign in (-1, 1))
+    return Ratio(math.exp(mean.mean), low, high, mean.count)

@@ -1,5 +1,7 @@
 """Measured numbers stand once, in docs/results.toml; pages show them between marks that name them.
 
+Those of the group ``reproduction`` are computed from the tables in docs/reproduction/.
+
 A page says ``<!--=round.seconds-->0.59 s<!--/=-->``; only the value is visible. A value of several lines (a
 table) stands between its marks on lines of its own. To publish another measurement, change docs/results.toml
 and run ``python -m tests.docs``.
@@ -12,6 +14,7 @@ import tomllib
 from collections.abc import Iterator
 
 from tests.docs.pages import DOCS
+from tests.docs.reproduced import numbers
 
 FILE = DOCS / "results.toml"
 SHOWN = re.compile(r"<!--=([\w.-]+)-->(.*?)<!--/=-->", re.DOTALL)
@@ -19,8 +22,8 @@ ABOUT = ("command", "caveat")  # of a group; all its other keys are values
 
 
 def measurements() -> dict[str, dict[str, str]]:
-    """Return the groups of docs/results.toml: one command's values each."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    """Return the groups of docs/results.toml and that of the reproduction: one command's values each."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8")) | {"reproduction": numbers()}
 
 
 def values() -> dict[str, str]:
