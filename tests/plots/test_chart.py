@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fedwave.plots.chart import Chart, ChartPanel, paired_series, plotted_rows, series_over_seeds
-from fedwave.plots.draw_chart import draw_chart
+from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, plotted_rows, series_over_seeds
+from fedwave.plots.draw_chart import _labels, draw_chart
 
 VALUES = {
     "a": {0: [1.0, 4.0], 1: [3.0, 5.0], 2: [8.0, 9.0]},
@@ -82,3 +83,35 @@ def test_every_plotted_number_is_a_row_and_the_picture_is_drawn(tmp_path) -> Non
     assert (rows[0]["panel"], rows[0]["series"], rows[0]["x"], rows[0]["mean"]) == ("curves", "a", 1.0, 4.0)
     assert (rows[-1]["panel"], rows[-1]["series"], rows[-1]["seeds"]) == ("bars", "b", 3)
     assert draw_chart(chart, tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_labels_of_a_logarithmic_axis_stand_apart() -> None:
+    assert _labels([1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0]) == ["1", "5", "10", "20", "30", "40", ""]
+    assert _labels([0.25, 1.0, 2.0]) == ["0.25", "1", "2"]
+    assert _labels([]) == []
+
+
+@pytest.mark.parametrize("kind", ["line", "bars"])
+@pytest.mark.parametrize(("low", "high"), [(80.0, 90.0), (80.0, 300.0), (90.0, 3_000.0), (1.0, 1e6)])
+def test_labels_of_a_logarithmic_axis_do_not_touch(monkeypatch, tmp_path, kind, low, high) -> None:
+    kept = []
+    monkeypatch.setattr(
+        "fedwave.plots.draw_chart.save_figure", lambda figure, path: kept.append(figure) or path
+    )
+    ends = ((low, "a"), (high, "b"))
+    series = tuple(Series(name, (1.0, 2.0), (end, end), (end, end), (end, end), 1) for end, name in ends)
+    panel = ChartPanel("t", "x", "y", series, kind=kind, has_log_y=True)
+    draw_chart(Chart("c", "C", "", (panel,) * 3, 3), tmp_path / "c.png")
+    (figure,) = kept
+    figure.draw_without_rendering()
+    axis = figure.axes[0].xaxis if kind == "bars" else figure.axes[0].yaxis
+    view = sorted(axis.get_view_interval())
+    labels = [
+        label
+        for tick, label in zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
+        if view[0] <= tick <= view[1] and label.get_text()
+    ]
+    assert len(labels) >= 1
+    boxes = [label.get_window_extent() for label in labels]
+    for one, other in itertools.pairwise(boxes):
+        assert not one.overlaps(other)

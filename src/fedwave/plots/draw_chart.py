@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fedwave.plots.chart import Chart, ChartPanel, Series
-from fedwave.plots.style import new_figure, plain, save_figure
+from fedwave.plots.style import new_figure, plain, save_figure, set_log_scale
 
 MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
+LABEL_SHARE = 0.06  # of an axis that a label takes
 
 
 def draw_chart(chart: Chart, path: Path) -> Path:
@@ -64,13 +65,13 @@ def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
     if panel.y_range is not None:
         axis.set_ylim(*panel.y_range)
     if panel.has_log_x:
-        axis.set_xscale("log")
         ticks = sorted({x for series in panel.series for x in series.x})
+        set_log_scale(axis.xaxis, *_range(ticks))
         if len(ticks) <= MAX_MARKED:
-            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+            axis.set_xticks(ticks, _labels(ticks), minor=False)
             axis.minorticks_off()
     if panel.has_log_y:
-        axis.set_yscale("log")
+        set_log_scale(axis.yaxis, *_range([y for series in panel.series for y in series.mean]))
     if panel.mark_x is not None:
         axis.axvline(panel.mark_x, color="#888888", linewidth=0.8, linestyle=":")
 
@@ -103,6 +104,22 @@ def _bars(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     if panel.has_log_y:
-        axis.set_xscale("log")
+        set_log_scale(axis.xaxis, *_range([series.mean[0] for series in panel.series]))
     else:
         axis.set_xlim(left=0)
+
+
+def _range(values: list[float]) -> tuple[float, float]:
+    positive = [value for value in values if value > 0]
+    return min(positive, default=1.0), max(positive, default=1.0)
+
+
+def _labels(ticks: list[float]) -> list[str]:
+    """Return a label for each tick of a logarithmic axis, none for one that would touch the one before."""
+    apart = (ticks[-1] / ticks[0]) ** LABEL_SHARE if ticks and ticks[0] > 0 else 1.0
+    labels, last = [], 0.0
+    for tick in ticks:
+        is_free = tick > last * apart
+        labels.append(f"{tick:g}" if is_free else "")
+        last = tick if is_free else last
+    return labels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 MAX_NAME = 60  # characters of a name in a legend or title
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
+WIDE_DECADES = 2.5  # of a logarithmic axis from which on powers of ten are labels enough
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk
 
 _SETTINGS: Any = {
@@ -42,6 +44,18 @@ def new_figure(num_columns: int, *, width: float = 3.6, height: float = 3.0, num
         figure = Figure(figsize=(width * num_columns, height * num_rows), layout="constrained")
         axes = figure.subplots(num_rows, num_columns, squeeze=False)
     return figure, list(axes.flat)
+
+
+def set_log_scale(axis: Any, low: float, high: float) -> None:
+    """Make an axis (``axes.xaxis`` or ``.yaxis``) logarithmic over a range, with labels that stand apart."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    decades = math.log10(high / low) if 0.0 < low < high else 0.0
+    if 0.0 < decades < WIDE_DECADES:  # decades alone would leave an axis with one label or none
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 1.0 else (1.0, 3.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 @dataclass(frozen=True, eq=False)
