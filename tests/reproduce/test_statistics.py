@@ -56,9 +56,10 @@ def test_one_seed_or_none_decides_nothing() -> None:
         assert seeds_needed(values, "above", 0.0, 3) is None
 
 
-def test_equal_values_are_decided_unless_they_are_the_threshold() -> None:
-    assert outcome_of([2.0, 2.0, 2.0], "above", 1.0).p_value == 0.0
-    assert outcome_of([1.0, 1.0, 1.0], "above", 1.0).p_value == 1.0
+def test_equal_values_are_decided_and_the_threshold_is_not_beyond_itself() -> None:
+    for value, decision in ((2.0, "holds"), (1.0, "does not hold"), (0.0, "does not hold")):
+        found = outcome_of([value] * 3, "above", 1.0)
+        assert (found.p_value, decide(found, found.p_value)) == (0.0, decision)
 
 
 @pytest.mark.parametrize("count", [2, 5, 6, 13])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fedwave.reproduce.claims import CLAIMS
+from fedwave.reproduce.claims import CLAIMS, _slope
 from fedwave.reproduce.items import IVES
 from fedwave.reproduce.statistics import holm
 from fedwave.reproduce.tables import Tables, paired, read_rows, write_rows
@@ -204,3 +204,10 @@ def test_verdicts_do_not_change_on_the_way_through_files(tmp_path) -> None:
     write_rows(tmp_path / "fig-4" / "seeds.csv", own)
     again = read_rows(tmp_path / "fig-4" / "seeds.csv")
     assert claim_rows(judge(Tables({"fig-4": again}))) == claim_rows(judge(Tables({"fig-4": own})))
+
+
+def test_a_slope_of_rounding_is_none() -> None:
+    noise = [0.0, 3e-16, -2e-16]
+    assert _slope([1.0, 2.0, 3.0], [4.0 + one for one in noise]) == 0.0
+    assert _slope([1.0, 2.0, 3.0], [4.0, 4.0 + 1e-6, 4.0 + 2e-6]) == pytest.approx(1e-6)
+    assert math.isnan(_slope([1.0], [2.0]))

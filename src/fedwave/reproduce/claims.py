@@ -23,6 +23,7 @@ TABLE_2 = {
 }
 ALIKE = 0.05  # losses within 5 % of each other are called equal: "almost overlap", "hardly moves"
 FLAT = 0.1  # |slope| of log time against log M that is called flat: doubling M moves the time by 7 %
+ROUNDING = 1e-9  # differences below this, of logarithms or shares, are no change
 FEW_ITERATIONS = 3.0  # "about two"
 
 
@@ -238,5 +239,7 @@ def _log_slopes(
 
 
 def _slope(x: list[float], y: tuple[float, ...] | list[float]) -> float:
-    """Return the slope of the least-squares line."""
-    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 else math.nan
+    """Return the slope of the least-squares line: 0 where the values differ by rounding alone."""
+    if len(x) < 2:
+        return math.nan
+    return 0.0 if max(y) - min(y) < ROUNDING else float(np.polyfit(x, y, 1)[0])

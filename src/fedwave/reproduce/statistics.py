@@ -68,12 +68,16 @@ def outcome_of(values: Sequence[float], side: Side, threshold: float) -> Outcome
 
 
 def _two_sided(distance: np.ndarray) -> float:
-    """Return the p-value of the mean of ``distance`` being zero; 1 with fewer than two values."""
+    """Return the p-value of the mean of ``distance`` being zero; 1 with fewer than two values.
+
+    A number that is the same for all seeds leaves nothing to chance: 0. At the threshold itself, it is not
+    beyond it.
+    """
     if distance.size < 2:
         return 1.0
     mean, error = float(distance.mean()), float(distance.std(ddof=1)) / math.sqrt(distance.size)
     if error == 0.0:
-        return 1.0 if mean == 0.0 else 0.0
+        return 0.0
     return float(2.0 * student_t.sf(abs(mean) / error, distance.size - 1))
 
 
