@@ -115,7 +115,7 @@ def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # tests in the background may ignore it
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "cut" / "rounds.csv").exists() and time.monotonic() < deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,11 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 
 def _labels(ticks: list[float]) -> list[str]:
-    """Return a label for each tick of a logarithmic axis, none for one that would touch the one before."""
+    """Return a label for each tick of a logarithmic axis, none for one that would touch the one after it."""
     apart = (ticks[-1] / ticks[0]) ** LABEL_SHARE if ticks and ticks[0] > 0 else 1.0
-    labels, last = [], 0.0
-    for tick in ticks:
-        is_free = tick > last * apart
+    labels, last = [], math.inf
+    for tick in reversed(ticks):
+        is_free = tick * apart < last
         labels.append(f"{tick:g}" if is_free else "")
         last = tick if is_free else last
-    return labels
+    return labels[::-1]
