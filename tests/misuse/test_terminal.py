@@ -154,6 +154,48 @@ def test_a_signal_while_the_command_starts(tmp_path: Path, number: signal.Signal
     assert errors.count(b"\n") == 1
 
 
+SWALLOW = """
+import os, signal, sys
+from fedwave.cli.guard import run_guarded
+
+def command():
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        while True:
+            pass
+    except BaseException:  # as a library may do while it is imported
+        pass
+    from fedwave.cli import app
+    return app(sys.argv[1:], standalone_mode=False)
+
+sys.exit(run_guarded(command))
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "digits/nufm", *SMALL, "-s", "num_rounds=10000", "-q", "-o", "out"],
+        ["reproduce", "table-2", "--quick", "-q", "--jobs", "1", "--out", "out"],
+        ["run", "no-such-preset", "-q"],  # an error that may be the request's own doing
+    ],
+    ids=["run", "reproduce", "error"],
+)
+def test_a_signal_that_a_library_swallows_is_heeded_all_the_same(tmp_path: Path, words: list[str]) -> None:
+    _, environment = command()
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOW, *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(b"Interrupted.")
+    assert done.stderr.count(b"\n") == 1
+
+
 def test_at_80_columns_nothing_is_cut_off(tmp_path: Path) -> None:
     name = "a rather long name of a run with [markup] and everything in it"
     runs = [

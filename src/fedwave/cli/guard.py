@@ -44,6 +44,7 @@ _PASSING = {
 # For terminals that have only ASCII; anything else becomes a question mark.
 _PLAIN = {"±": "+/-", "–": "-", "—": "-", "−": "-", "…": "...", "×": "x", "·": "*", "’": "'"}
 _SECONDS_BETWEEN_SIGNALS = 5.0  # further signals within this time must not cut the clean-up short
+_asked_to_end: list[float] = []  # when a signal came
 
 
 class Interrupted(BaseException):
@@ -55,7 +56,7 @@ class Interrupted(BaseException):
 
 def run_guarded(command: Callable[[], object]) -> int:
     """Run a command and return its exit code; nothing but a bug shows a traceback."""
-    interrupted = _end_like_ctrl_c()
+    _end_like_ctrl_c()
     _write_any_text()
     _show_warnings()
     try:
@@ -64,18 +65,24 @@ def run_guarded(command: Callable[[], object]) -> int:
         finally:
             sys.stdout.flush()
     except BaseException as error:
-        code = _answer(error, was_interrupted=bool(interrupted))
+        code = _answer(error, was_interrupted=bool(_asked_to_end))
         if code is None:
             raise
         return code
     return done if isinstance(done, int) else DONE
 
 
+def heed_signals() -> None:
+    """Raise if a signal has come: a library, while it is imported, may swallow what a signal raises."""
+    if _asked_to_end:
+        raise Interrupted
+
+
 def _answer(error: BaseException, *, was_interrupted: bool) -> int | None:
     """Say what happened and return the exit code; None for what only a bug can be."""
     line, code = _explain(error)
-    if code is None and was_interrupted:
-        # A library may turn the request to end into an error of its own.
+    if was_interrupted and code != STOPPED:
+        # A library may turn the request to end into an error of its own, or be left half imported by it.
         line, code = "Interrupted.", STOPPED
     if was_interrupted:  # the rest is short; further signals must not turn the exit code into another
         for known in _signals():
@@ -156,12 +163,10 @@ def _let_go_of_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _end_like_ctrl_c() -> list[float]:
-    """Let the signals of batch systems and closed terminals end a command as Ctrl-C does.
-
-    Returns the times at which one came, filled as they do.
-    """
-    times: list[float] = []
+def _end_like_ctrl_c() -> None:
+    """Let the signals of batch systems and closed terminals end a command as Ctrl-C does."""
+    times = _asked_to_end
+    times.clear()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -184,7 +189,6 @@ def _end_like_ctrl_c() -> list[float]:
     for known in _signals():
         if signal.getsignal(known) is not signal.SIG_IGN:  # e.g. started with nohup
             signal.signal(known, interrupt)
-    return times
 
 
 def _signals() -> list[signal.Signals]:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedwave.cli.guard import Interrupted
+from fedwave.cli.guard import Interrupted, heed_signals
 from fedwave.cli.run import DATA_DIR, QUIET
 from fedwave.errors import import_extra
 
@@ -95,6 +95,7 @@ def reproduce_command(
 
 
 def _tell(console: Console, now: Progress) -> None:
+    heed_signals()
     left = f"about {_minutes(now.seconds_left)} left" if now.num_done < now.num_runs else "writing the report"
     done = f"  {now.command.removeprefix('fedwave run ')}" if now.command else ""
     console.print(

@@ -6,18 +6,18 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
 from fedwave.cli.completion import preset_beginning
-from fedwave.cli.guard import Interrupted
+from fedwave.cli.guard import Interrupted, heed_signals
 from fedwave.errors import DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:
-    from fedwave.runs.progress import ProgressBar
-    from fedwave.runs.run import RunResult
+    from fedwave.runs.run import Observer, RunResult
+    from fedwave.simulation.records import RoundRecord
 
 DATA_DIR = typer.Option(None, "--data-dir", help="Folder that holds datasets; default FEDWAVE_DATA.")
 QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
@@ -80,7 +80,7 @@ def run(
     short_name = Path(source).stem if source.endswith(".toml") else source.replace("/", "-")
     folder = out or _free_folder(f"{short_name}-seed{experiment.seed}")
     _watch(
-        lambda bar: run_experiment(experiment, folder, data_dir=data_dir, observers=[bar]),
+        lambda watching: run_experiment(experiment, folder, data_dir=data_dir, observers=watching),
         folder,
         quiet=quiet,
     )
@@ -99,20 +99,30 @@ def resume(
     from fedwave.runs.run import resume_run
 
     _watch(
-        lambda bar: resume_run(path, data_dir=data_dir, from_start=from_start, observers=[bar]),
+        lambda watching: resume_run(path, data_dir=data_dir, from_start=from_start, observers=watching),
         path,
         quiet=quiet,
     )
 
 
-def _watch(start: Callable[[ProgressBar], RunResult], folder: Path, *, quiet: bool) -> None:
+class _HeedsSignals:
+    """Ends a run that was asked to end while it started, where the request was lost."""
+
+    def started(self, *_: Any) -> None:
+        heed_signals()
+
+    def round_done(self, _: RoundRecord) -> None:
+        heed_signals()
+
+
+def _watch(start: Callable[[list[Observer]], RunResult], folder: Path, *, quiet: bool) -> None:
     """Run with a progress bar, and tell the user how to go on if it stops."""
     from fedwave.runs.progress import ProgressBar
 
     console = Console(stderr=True, quiet=quiet)
     try:
         with ProgressBar(console) as bar:
-            result = start(bar)
+            result = start([_HeedsSignals(), bar])
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(_how_to_go_on(folder)) from None
     except OSError as error:

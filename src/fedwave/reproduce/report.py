@@ -174,8 +174,8 @@ def _how(profile: Profile, written: Sequence[Written]) -> list[str]:
         f"normalised units: over {profile.num_rounds} rounds in Figure 4, over {ROUND_OF_THE_PAPER} in "
         "Figures 5 to 7, whose runs end there",
         f"Runs in this report: {num_runs}. The command in a run's row of `{SEEDS}` alone gives the same "
-        "numbers, to the last digit on the same kind of processor; `runs.jsonl` has every run's numbers by "
-        "round, its versions and its processor",
+        "numbers, to the last digit on the same kind of processor; `runs.jsonl` has every run's figures, "
+        "loss by rounds, versions and processor",
     ]
 
 
