@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import errno
 import logging
+import math
 import os
 import signal
 import sys
@@ -181,7 +182,7 @@ def _end_like_ctrl_c() -> None:
         if not isinstance(lost.exc_value, Interrupted):
             sys.__unraisablehook__(lost)
         elif hasattr(signal, "SIGALRM"):
-            times.clear()
+            times[:] = [-math.inf]  # so that the next one counts
             signal.signal(signal.SIGALRM, interrupt)
             signal.setitimer(signal.ITIMER_REAL, 0.01)
 

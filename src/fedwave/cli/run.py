@@ -17,7 +17,6 @@ from fedwave.errors import DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:
     from fedwave.runs.run import Observer, RunResult
-    from fedwave.simulation.records import RoundRecord
 
 DATA_DIR = typer.Option(None, "--data-dir", help="Folder that holds datasets; default FEDWAVE_DATA.")
 QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
@@ -111,7 +110,7 @@ class _HeedsSignals:
     def started(self, *_: Any) -> None:
         heed_signals()
 
-    def round_done(self, _: RoundRecord) -> None:
+    def round_done(self, _: Any) -> None:
         heed_signals()
 
 
