@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning.precision import require_precision
-from fedwave.simulation.devices.workers import Workers
+from fedwave.simulation.devices.work import ComputedChunk, LocalWork
 
 PLAIN, ROUNDED, CONTROL = "float32", "bfloat16", "float32, other chunks"
 
@@ -57,6 +57,14 @@ class Imitated(TorchDispatchMode):
         return tree_map_only(torch.Tensor, torch.Tensor.bfloat16, func(*wide, **kwargs))
 
 
+class ImitatedWork(LocalWork):
+    """The devices' work with such products, in whichever thread it is done."""
+
+    def compute(self, *given: Any) -> ComputedChunk:
+        with Imitated():
+            return super().compute(*given)
+
+
 @dataclass
 class Outcome:
     """The last held-out accuracy, and the devices that uploaded in each round."""
@@ -71,13 +79,13 @@ def run(dataset: str, seed: int, num_rounds: int, kind: str, *, is_imitated: boo
     settings.append(f"evaluation.every={num_rounds}")
     sim = build_simulation(load_experiment("paper/nufm", settings))
     if kind == ROUNDED:  # here, not in the settings: they refuse a CPU that would imitate it
-        sim = replace(sim, local=replace(sim.local, precision="bfloat16"))
+        work = ImitatedWork if is_imitated else LocalWork
+        sim = replace(sim, local=work(**{**vars(sim.local), "precision": "bfloat16"}))
     if kind == CONTROL:
         sim = replace(sim, local=replace(sim.local, chunk_samples=sim.local.chunk_samples // 2))
     state = sim.initial_state()
     uploads = []
-    products = Imitated() if is_imitated and kind == ROUNDED else nullcontext()
-    with closing(sim.open_devices()) as devices, products:
+    with closing(sim.open_devices()) as devices:
         for _ in range(num_rounds):
             state, record = sim.run_round(state, devices)
             uploads.append(set(np.asarray(record.columns["selected_devices"]).tolist()))
@@ -122,9 +130,6 @@ def main() -> None:
     except ConfigError as error:
         print(f"{error} Imitated here.")
         is_imitated = True
-        # A dispatch mode holds in one thread.
-        Workers.map = lambda _, function, items: map(function, items)  # type: ignore[method-assign]
-        torch.set_num_threads(1)
     for dataset in given.datasets:
         study(dataset, given.seeds, given.rounds, is_imitated=is_imitated)
 
