@@ -6,8 +6,11 @@ import math
 
 import pytest
 
-from fedwave.reproduce.readings import all_readings
-from fedwave.reproduce.report_tables import accuracy_table, figures_table, readings_table
+from fedwave.reproduce.claims import Claim, Part
+from fedwave.reproduce.readings import all_readings, summary
+from fedwave.reproduce.report_tables import accuracy_table, claims_table, figures_table, readings_table
+from fedwave.reproduce.statistics import Outcome
+from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
 
 ACCURACY = {"NUFM": (0.7, 0.8, 0.9), "Per-FedAvg": (0.6, 0.75, 0.8), "FedAvg": (0.75, 0.7, 0.65)}
 
@@ -59,10 +62,24 @@ def probes() -> list[dict]:
 
 
 def test_table_2_has_means_intervals_and_the_papers_numbers() -> None:
-    _, ((name, nufm, paper, *_, seeds),) = accuracy_table(rows())
-    # 4.303 is Student's quantile for three seeds; their deviation is 10 points.
-    assert (name, paper, seeds) == ("Fashion-MNIST", "68.04 %", 3)
-    assert nufm == f"80.00 ± {4.302653 * 10 / math.sqrt(3):.2f} %"
+    header, (row,) = accuracy_table(rows())
+    # 4.303 is Student's quantile for three seeds; NUFM's deviation is 10 points, that of its lead 2.9.
+    wide, narrow = (4.302653 * deviation / math.sqrt(3) for deviation in (10.0, math.sqrt(25 / 3)))
+    assert (row[0], row[-1]) == ("Fashion-MNIST", 3)
+    assert header[1] == "NUFM [%]"
+    assert row[1] == f"80.00 ± {wide:.2f} (68.04)"
+    assert header[4] == "NUFM − Per-FedAvg [points]"
+    assert row[4] == f"+8.33 ± {narrow:.2f} (+5.29)"
+    assert header[5] == "Per-FedAvg − FedAvg [points]"
+    assert row[5].startswith("+1.67 ± ")
+
+
+def test_table_2_of_a_dataset_that_the_paper_lacks_has_our_numbers_alone() -> None:
+    own = [row | {"dataset": "digits", "accuracy": 1.0 - row["accuracy"]} for row in rows()]
+    _, (row,) = accuracy_table(own)
+    assert row[0] == "digits"
+    assert row[4].startswith("−8.33 ± ")
+    assert not any("(" in str(cell) for cell in row)
 
 
 def test_a_reading_is_paired_by_seed() -> None:
@@ -88,8 +105,40 @@ def test_the_papers_order_is_seen_only_where_both_leads_are_sure() -> None:
         for row in rows("as we read it")
     ]
     assert next(iter(all_readings(below, []))).order == "no"
-    _, table = readings_table(found.values())
-    assert all(len(row) == 9 for row in table)
+
+
+def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
+    found = {r.name: r for r in all_readings(rows("as we read it"), probes())}
+    # 8.3 ± 7.2 holds the paper's 5.29; without adaptation the lead is exactly 0.
+    assert found["as we read it"].size == "yes"
+    assert found["nobody adapts before the test"].size == "no"
+    assert next(all_readings([row for row in rows("as we read it") if not row["seed"]], [])).size == "unknown"
+    (said,) = summary(list(found.values()))
+    assert said.startswith("Fashion-MNIST: of 10 readings, the paper's order is seen under “FedAvg does not")
+    assert said.count("“FedAvg does not adapt, the others do”") == 2
+    (said,) = summary([found["as we read it"]])
+    assert said.endswith(
+        "is seen under none; that and a lead over Per-FedAvg as large as the paper's under none."
+    )
+
+
+def test_the_table_of_readings_begins_with_the_paper() -> None:
+    readings = list(all_readings(rows("as we read it"), probes()))
+    header, table = readings_table(readings)
+    assert table[0] == [
+        "Fashion-MNIST",
+        "the paper",
+        "68.0 %",
+        "62.8 %",
+        "61.0 %",
+        "+5.29",
+        "+7.00",
+        "",
+        "",
+        "",
+    ]
+    assert {len(row) for row in table} == {len(header)}
+    assert len(table) == 1 + len(readings)
 
 
 def test_figures_of_schemes_have_their_means() -> None:
@@ -97,3 +146,31 @@ def test_figures_of_schemes_have_their_means() -> None:
     assert header == ("", "accuracy [%]", "seeds")
     assert [row[0] for row in table] == list(ACCURACY)
     assert table[0][1].startswith("80 ± 25")
+
+
+def judged(*decisions: str) -> JudgedClaim:
+    """A claim of parts called a, b, c …, decided like this."""
+    outcome = Outcome(mean=1.0, half_width=0.5, count=4, p_value=0.2, sign_flip_p=0.2, is_for=True)
+    parts = [
+        JudgedPart(
+            Part(name, {}, "above", 0.0), outcome, 0.4, decision, 30 if decision == "undecided" else None
+        )
+        for name, decision in zip("abcdef", decisions, strict=False)
+    ]
+    return JudgedClaim(Claim("C", "text", "Fig. 0", lambda tables: iter(())), tuple(parts))
+
+
+def deciding(*decisions: str) -> str:
+    _, ((*_, text),) = claims_table([judged(*decisions)])
+    return str(text)
+
+
+def test_a_claim_of_many_parts_names_those_in_its_way() -> None:
+    assert deciding("holds", "undecided") == "a: 1 ± 0.5, holds; b: 1 ± 0.5, undecided (≈ 30 seeds would)"
+    assert deciding("holds", "undecided", "does not hold", "undecided") == (
+        "1 of 4 parts holds; does not hold: c; undecided: b (≈ 30 seeds would), d (≈ 30 seeds would)"
+    )
+    assert deciding("holds", "holds", "holds") == "3 of 3 parts hold"
+    assert deciding("undecided", "does not hold", "does not hold") == (
+        "none of 3 parts hold; does not hold: b, c; undecided: a (≈ 30 seeds would)"
+    )

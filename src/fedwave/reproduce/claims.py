@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.reproduce.items import IVES
+from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.statistics import Side
 from fedwave.reproduce.tables import Tables, paired
 
@@ -56,7 +57,7 @@ def accuracy_order(tables: Tables) -> Iterator[Part]:
         for index, (better, worse) in enumerate((("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"))):
             lead = _lead(tables, "table-2", "accuracy", better, worse, dataset=dataset)
             yield Part(
-                f"{dataset}: {better} − {worse}",
+                f"{better} − {worse}{_on(dataset)}",
                 {seed: 100.0 * value for seed, value in lead.items()},
                 "above",
                 0.0,
@@ -75,7 +76,7 @@ def fewer_devices_are_faster(tables: Tables) -> Iterator[Part]:
                 for n in (few, many)
             ]
             fall = {seed: 100.0 * (1.0 - a / b) for seed, (a, b) in paired(*losses).items()}
-            name = f"{dataset}: loss with n_k = {few:g} below n_k = {many:g}"
+            name = f"loss with n_k = {few:g} below n_k = {many:g}{_on(dataset)}"
             yield Part(name, fall, "above", 100.0 * wanted, "%", f"> {100 * wanted:.0f}")
 
 
@@ -85,7 +86,7 @@ def lead_grows_with_fewer_devices(tables: Tables) -> Iterator[Part]:
     for dataset in tables.datasets("fig-2"):
         leads = [_relative_lead(tables, "fig-2", "Per-FedAvg", dataset, n) for n in (counts[0], counts[-1])]
         change = {seed: 100.0 * (a - b) for seed, (a, b) in paired(*leads).items()}
-        name = f"{dataset}: lead at n_k = {counts[0]:g} − lead at n_k = {counts[-1]:g}"
+        name = f"lead at n_k = {counts[0]:g} − lead at n_k = {counts[-1]:g}{_on(dataset)}"
         yield Part(name, change, "above", 0.0, "% of the loss")
 
 
@@ -96,7 +97,13 @@ def lead_shrinks_with_local_steps(tables: Tables) -> Iterator[Part]:
         for other in ("Per-FedAvg", "FedAvg"):
             leads = [_relative_lead(tables, "fig-3", other, dataset, tau) for tau in steps]
             slopes = {seed: 100.0 * _slope(steps, row) for seed, row in paired(*leads).items()}
-            yield Part(f"{dataset}: lead over {other}", slopes, "below", 0.0, "% of the loss per step")
+            yield Part(
+                f"slope of the lead over {other}{_on(dataset)}",
+                slopes,
+                "below",
+                0.0,
+                "% of the loss per step",
+            )
 
 
 BASELINES = (("NUFM-Greedy", ""), ("NUFM-Random", ""), ("RU-Greedy", "paper"), ("RU-Random", "paper"))
@@ -124,9 +131,9 @@ def blocks_cost_little(tables: Tables) -> Iterator[Part]:
     blocks = tables.values("fig-5")
     time = _log_slopes(tables, "fig-5", "delay_s", blocks)
     energy = _log_slopes(tables, "fig-5", "energy_j", blocks)
-    yield Part("time: slope of log T over log M", time, "within", FLAT)
-    yield Part("energy: slope of log E over log M", energy, "above", 0.0)
-    yield Part("energy: slope of log E over log M", energy, "below", 1.0)
+    yield Part("slope of log T over log M", time, "within", FLAT)
+    yield Part("slope of log E over log M", energy, "above", 0.0)
+    yield Part("slope of log E over log M, gentle", energy, "below", 1.0)
     few = [n for n in blocks if n > 1][:1]
     if few:
         losses = [tables.by_seed("fig-5", "loss_19", scheme=IVES, value=m) for m in (few[0], blocks[-1])]
@@ -140,7 +147,7 @@ def better_channels_are_cheaper(tables: Tables) -> Iterator[Part]:
     gains = tables.values("fig-6")
     for column, what in (("energy_j", "energy"), ("delay_s", "time")):
         slopes = _log_slopes(tables, "fig-6", column, gains)
-        yield Part(f"{what}: slope over log h_max", slopes, "below", 0.0)
+        yield Part(f"slope of log {what} over log h_max", slopes, "below", 0.0)
 
 
 def weights_trade_energy_for_time(tables: Tables) -> Iterator[Part]:
@@ -154,12 +161,12 @@ def weights_trade_energy_for_time(tables: Tables) -> Iterator[Part]:
         for (column, what), side in zip((("energy_j", "energy"), ("delay_s", "time")), sides, strict=True):
             slopes = _log_slopes(tables, "fig-7", column, weights, parameter=parameter)
             paper = "18.63 → 21.53" if (parameter, column) == ("energy_weight", "delay_s") else ""
-            yield Part(f"{symbol}: slope of log {what}", slopes, side, 0.0, "", paper)
+            yield Part(f"slope of log {what} over log {symbol}", slopes, side, 0.0, "", paper)
         losses = [
             tables.by_seed("fig-7", "loss_19", scheme=IVES, parameter=parameter, value=w) for w in weights
         ]
         spread = {seed: 100.0 * (max(row) / min(row) - 1.0) for seed, row in paired(*losses).items()}
-        yield Part(f"{symbol}: spread of the loss in round 19", spread, "below", 100.0 * ALIKE, "%")
+        yield Part(f"spread of the loss in round 19 over {symbol}", spread, "below", 100.0 * ALIKE, "%")
 
 
 def ives_converges(tables: Tables) -> Iterator[Part]:
@@ -207,6 +214,10 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim("C9", "IVES converges in about two iterations and never falls", "Thm 5", ives_converges),
 )
+
+
+def _on(dataset: str) -> str:
+    return f" on {DATASETS.get(dataset, dataset)}"
 
 
 def _lead(

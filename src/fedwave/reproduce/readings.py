@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
+from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.tables import Row, paired
 from fedwave.runs.compare import Interval, interval
 
@@ -52,6 +54,14 @@ class Reading:
             return "no"
         return "unclear"
 
+    @property
+    def size(self) -> str:
+        """Whether the paper's lead over Per-FedAvg lies in the interval of ours."""
+        paper = TABLE_2.get(self.dataset)
+        if paper is None or math.isnan(self.lead.half_width):
+            return "unknown"
+        return "yes" if abs(self.lead.mean - (paper[0] - paper[1])) <= self.lead.half_width else "no"
+
     def row(self) -> dict[str, Any]:
         """Return the reading as a row of readings.csv."""
         return {
@@ -70,6 +80,7 @@ class Reading:
             "change_of_lead_half_width": self.change.half_width,
             "seeds": self.lead.count,
             "paper_order": self.order,
+            "paper_lead": self.size,
         }
 
 
@@ -90,6 +101,22 @@ def all_readings(rows: Sequence[Row], probes: Sequence[Row]) -> Iterator[Reading
         unfair = _probed(here, "accuracy")
         unfair["FedAvg"] = _probed(here, "accuracy", "no adaptation")["FedAvg"]
         yield _reading(dataset, "FedAvg does not adapt, the others do", unfair, usual)
+
+
+def summary(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield for each dataset of the paper which readings show its order, and which its lead."""
+    for dataset in dict.fromkeys(one.dataset for one in readings if one.dataset in TABLE_2):
+        own = [one for one in readings if one.dataset == dataset]
+        order = _names(one for one in own if one.order == "yes")
+        both = _names(one for one in own if one.order == one.size == "yes")
+        yield (
+            f"{DATASETS[dataset]}: of {len(own)} readings, the paper's order is seen under {order}; "
+            f"that and a lead over Per-FedAvg as large as the paper's under {both}."
+        )
+
+
+def _names(readings: Iterable[Reading]) -> str:
+    return ", ".join(f"“{one.name}”" for one in readings) or "none"
 
 
 def _trained(rows: Sequence[Row], name: str) -> dict[str, BySeed]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.look import DATASETS, shown_scheme
 from fedwave.reproduce.readings import Reading
-from fedwave.reproduce.tables import Row
+from fedwave.reproduce.tables import Row, paired
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
 from fedwave.runs.compare import interval, short_number
 
@@ -26,6 +27,7 @@ READING_HEADER = (
     "NUFM − FedAvg",
     "change of the first lead",
     "paper's order",
+    "paper's lead",
 )
 SIDES = {"above": "above ", "below": "below ", "within": "within ±"}
 # Columns of seeds.csv and what the report calls them; of a round, in the paper's normalised units.
@@ -63,19 +65,30 @@ def parts_table(claims: Sequence[JudgedClaim]) -> Table:
 
 
 def accuracy_table(rows: Sequence[Row]) -> Table:
-    """Return Table II: our accuracies with their intervals over seeds, and the paper's."""
-    header = ["", *(name for scheme in LEARNERS for name in (scheme, "paper")), "seeds"]
+    """Return Table II: accuracies over seeds and leads within seeds, the paper's in parentheses."""
+    schemes = list(LEARNERS)
+    header = [
+        "",
+        *(f"{scheme} [%]" for scheme in schemes),
+        *(f"{better} − {worse} [points]" for better, worse in pairwise(schemes)),
+        "seeds",
+    ]
     table = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        cells: list[Any] = [DATASETS.get(dataset, dataset)]
-        paper = TABLE_2.get(dataset)
-        count = 0
-        for index, scheme in enumerate(LEARNERS):
-            own = [100.0 * r["accuracy"] for r in rows if r["dataset"] == dataset and r["scheme"] == scheme]
-            shown = interval(own)
-            count = max(count, shown.count)
-            cells += [f"{points(shown.mean, shown.half_width)} %", f"{paper[index]:.2f} %" if paper else "–"]
-        table.append([*cells, count])
+        paper = TABLE_2.get(dataset, ())
+        own = [
+            {
+                r["seed"]: 100.0 * r["accuracy"]
+                for r in rows
+                if (r["dataset"], r["scheme"]) == (dataset, scheme)
+            }
+            for scheme in schemes
+        ]
+        cells = [_beside(by_seed.values(), said) for by_seed, said in zip_longest(own, paper)]
+        for (better, worse), said in zip_longest(pairwise(own), pairwise(paper)):
+            lead = [a - b for a, b in paired(better, worse).values()]
+            cells.append(_beside(lead, said and said[0] - said[1], sign="+"))
+        table.append([DATASETS.get(dataset, dataset), *cells, max(map(len, own))])
     return header, table
 
 
@@ -98,16 +111,30 @@ def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
     return ("", *figures.values(), "seeds"), table
 
 
-def readings_table(readings: Iterable[Reading]) -> Table:
-    """Return a row for each reading of each dataset."""
-    return READING_HEADER, [_reading_cells(reading) for reading in readings]
+def readings_table(readings: Sequence[Reading]) -> Table:
+    """Return a row for each reading of each dataset, after what the paper has there."""
+    table = []
+    for dataset in dict.fromkeys(reading.dataset for reading in readings):
+        if paper := TABLE_2.get(dataset):
+            leads = (f"{paper[0] - other:+.2f}" for other in paper[1:])
+            accuracies = (f"{accuracy:.1f} %" for accuracy in paper)
+            table.append([DATASETS[dataset], "the paper", *accuracies, *leads, "", "", ""])
+        table += [_reading_cells(reading) for reading in readings if reading.dataset == dataset]
+    return READING_HEADER, table
 
 
 def points(mean: float, half_width: float, sign: str = "") -> str:
     """Return a mean with its interval, to two decimals."""
     if math.isnan(mean):
         return "–"
-    return f"{mean:{sign}.2f}" + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
+    return f"{mean:{sign}.2f}".replace("-", "−") + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
+
+
+def _beside(values: Iterable[float], paper: float | None, sign: str = "") -> str:
+    """Return the mean of ours with its interval and, where there is one, the paper's number."""
+    shown = interval(list(values))
+    ours = points(shown.mean, shown.half_width, sign)
+    return ours if paper is None else f"{ours} ({paper:{sign}.2f})".replace("(-", "(−")
 
 
 def _part_cells(part: JudgedPart) -> list[str]:
@@ -140,21 +167,15 @@ def _more_seeds(part: JudgedPart) -> str:
 
 
 def _deciding(one: JudgedClaim) -> str:
-    """Return the parts in short: the numbers where they are few, else how many of each decision."""
+    """Return the parts in short: the numbers where they are few, else who stands in the way of the claim."""
     if len(one.parts) <= FEW_PARTS:
         return "; ".join(f"{p.part.name}: {_measured(p)}, {p.decision}{_more_seeds(p)}" for p in one.parts)
-    decided: dict[str, list[JudgedPart]] = {}
-    for part in one.parts:
-        decided.setdefault(part.decision, []).append(part)
-    texts = []
-    for decision, parts in decided.items():
-        needed = [part.seeds_needed for part in parts if part.seeds_needed]
-        few, many = min(needed, default=0), max(needed, default=0)
-        span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-        texts.append(
-            f"{len(parts)} of {len(one.parts)} parts: {decision}"
-            + (f" ({span} seeds would)" if needed else "")
-        )
+    holding = sum(part.decision == "holds" for part in one.parts)
+    texts = [f"{holding or 'none'} of {len(one.parts)} parts {'holds' if holding == 1 else 'hold'}"]
+    for decision in ("does not hold", "undecided"):
+        own = [part for part in one.parts if part.decision == decision]
+        if own:
+            texts.append(f"{decision}: " + ", ".join(part.part.name + _more_seeds(part) for part in own))
     return "; ".join(texts)
 
 
@@ -166,4 +187,5 @@ def _reading_cells(reading: Reading) -> list[str]:
         *(f"{one.mean:.1f} %" if one.count else "–" for one in reading.accuracy),
         *(points(one.mean, one.half_width, sign="+") if one.count else "–" for one in leads),
         reading.order,
+        reading.size,
     ]
