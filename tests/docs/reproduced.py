@@ -23,7 +23,7 @@ from tests.docs.pages import DOCS
 FOLDER = DOCS / "reproduction"
 DATASET = "fashion-mnist"  # the one that pages quote
 HARDER_DATASET = "cifar-100"  # beside it, where the learners differ
-LEADS_AFTER = (10, 19, 50)  # rounds
+LEADS_AFTER = (5, 19, 50)  # rounds
 
 
 def verdicts() -> str:
