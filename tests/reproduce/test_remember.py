@@ -38,9 +38,7 @@ def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
         assert len(columns) >= 12
         for name, value in figures_of(columns, is_timed=False).items():
             if name not in ("iterations", "falls"):  # the planner's own
-                np.testing.assert_array_equal(
-                    result.figures[name] if name != "wall_time_s" else np.nan, value
-                )
+                np.testing.assert_array_equal(result.figures[name] if name != "cpu_time_s" else np.nan, value)
 
 
 def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:

@@ -81,17 +81,17 @@ def test_figures_are_those_of_the_rounds() -> None:
         "train_loss": 2.0 / rounds,
         "energy_j": np.where(rounds > 3, np.nan, rounds**2),
         "num_received": np.full(23, np.nan),
-        "wall_time_s": rounds,
+        "cpu_time_s": rounds,
         "falls": np.array([0.0, 2.0, 1.0]),
     }
     found = figures_of(columns, is_timed=True)
     assert (found["loss"], found["accuracy"]) == (1 / 23, 0.23)
     assert (found["loss_19"], found["train_loss_19"]) == (1 / 19, 2 / 19)
     assert found["energy_j"] == pytest.approx(14 / 3)
-    assert (found["falls"], found["wall_time_s"]) == (3.0, 12.0)
+    assert (found["falls"], found["cpu_time_s"]) == (3.0, 12.0)
     for name in ("received", "delay_s", "accuracy_pooled"):
         assert math.isnan(found[name])
-    assert math.isnan(figures_of(columns, is_timed=False)["wall_time_s"])
+    assert math.isnan(figures_of(columns, is_timed=False)["cpu_time_s"])
     short = {name: values[:18] for name, values in columns.items()}
     assert math.isnan(figures_of(short, is_timed=True)["loss_19"])
 

@@ -202,11 +202,11 @@ def gradients(found: Found, rows: Sequence[Row]) -> Chart:
     names = ("NUFM", "NUFM, first-order", "NUFM, hessian-free")
     own = [(run, r) for run, r in found if run.point.scheme in names and run.point.value in (None, 1.0)]
     timed = [
-        r for r in rows if r["scheme"] in names and not r["value"] > 1.0 and math.isfinite(r["wall_time_s"])
+        r for r in rows if r["scheme"] in names and not r["value"] > 1.0 and math.isfinite(r["cpu_time_s"])
     ]
     panels = [_curves("convergence", own)] if own else []
     if timed:
-        panels.append(_bars("computing", timed, "wall_time_s", "seconds of a round on one core"))
+        panels.append(_bars("computing", timed, "cpu_time_s", "CPU seconds of a round with its test"))
     caption = "The exact meta-gradient beside its two approximations, Eq. (51) and (52)."
     return Chart("gradients", "Three meta-gradients", caption, tuple(panels), 2)
 

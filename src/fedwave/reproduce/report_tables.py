@@ -43,7 +43,7 @@ CELL_FIGURES = {
 GRADIENT_FIGURES = {
     "accuracy": "accuracy [%]",
     "loss_19": "loss, round 19",
-    "wall_time_s": "seconds of a round, one core",
+    "cpu_time_s": "CPU seconds of a round with its test",
     "gradient_norm": "norm of gradients",
     "share_below_turning_point": "devices below the turning point",
 }

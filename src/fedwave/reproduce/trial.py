@@ -114,14 +114,17 @@ def _play(
     state = simulation.initial_state()
     with closing(simulation.open_devices()) as devices:
         while state.next_round < num_rounds:
+            start = time.process_time()  # of this process alone: other runs and other people's do not count
             state, record = simulation.run_round(state, devices)
-            rows.append(dict(record.columns))
+            rows.append({**record.columns, "cpu_time_s": time.process_time() - start})
             if is_probed and state.next_round in (ROUND_OF_THE_PAPER, num_rounds):
                 probes[str(state.next_round)] = probe(simulation, state.parameters)
             if round_done is not None:
                 round_done(state.next_round)
     columns = {
-        name: np.array([row[name] for row in rows], dtype=np.float64) for name in COLUMNS if name in rows[0]
+        name: np.array([row[name] for row in rows], dtype=np.float64)
+        for name in (*COLUMNS, "cpu_time_s")
+        if name in rows[0]
     }
     return columns, probes
 
