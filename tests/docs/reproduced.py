@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from fedwave.reproduce.items import ITEMS, IVES, LEARNERS, URAL
+from fedwave.reproduce.readings import JUDGED, readings_of_the_test
 from fedwave.reproduce.report import markdown_table
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
@@ -14,7 +15,7 @@ from fedwave.reproduce.report_tables import (
     figures_table,
     points,
 )
-from fedwave.reproduce.tables import CURVES, SEEDS, Tables, paired, read_rows
+from fedwave.reproduce.tables import CURVES, PROBES, SEEDS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
 from fedwave.runs.compare import interval
 from fedwave.runs.ratio import Ratio
@@ -23,6 +24,7 @@ from tests.docs.pages import DOCS
 FOLDER = DOCS / "reproduction"
 DATASET = "fashion-mnist"  # the one that pages quote
 HARDER_DATASET = "cifar-100"  # beside it, where the learners differ
+ON_TRAINING_DEVICES = JUDGED["training devices"]
 LEADS_AFTER = (5, 19, 50)  # rounds
 
 
@@ -64,6 +66,13 @@ def numbers() -> dict[str, str]:
         for after in LEADS_AFTER:
             lead = interval(list(_lead_in_loss(dataset, after).values()))
             found[f"{prefix}lead_{after}"] = f"{points(lead.mean, lead.half_width)} %"
+    for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / PROBES)):
+        prefix = {DATASET: "", HARDER_DATASET: "harder_"}.get(reading.dataset)
+        if prefix is not None and reading.name == ON_TRAINING_DEVICES:
+            for key, lead in (("per_fedavg", reading.lead), ("fedavg", reading.other_lead)):
+                found[f"{prefix}training_minus_{key}"] = (
+                    points(lead.mean, lead.half_width, sign="+") + " points"
+                )
     found["spread"] = _range(accuracy["NUFM"].values()) + " %"
     found["gradient_norms"] = _range(norms.values())
     if cell := read_rows(FOLDER / "fig-4" / SEEDS):

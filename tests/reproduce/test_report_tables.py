@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fedwave.reproduce.claims import Claim, Part
-from fedwave.reproduce.readings import all_readings, summary
+from fedwave.reproduce.readings import readings_of_the_test, readings_of_training, summary
 from fedwave.reproduce.report_tables import accuracy_table, claims_table, figures_table, readings_table
 from fedwave.reproduce.statistics import Outcome
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
@@ -82,37 +82,48 @@ def test_table_2_of_a_dataset_that_the_paper_lacks_has_our_numbers_alone() -> No
     assert not any("(" in str(cell) for cell in row)
 
 
-def test_a_reading_is_paired_by_seed() -> None:
-    found = {r.name: r for r in all_readings([*rows("as we read it"), *rows("other", shift=0.05)], probes())}
+def test_a_reading_of_training_is_paired_by_seed() -> None:
+    both = [*rows("as we read it"), *rows("other", shift=0.05)]
+    found = {reading.name: reading for reading in readings_of_training(both)}
     usual, other = found["as we read it"], found["other"]
     assert usual.lead.mean == pytest.approx((10 + 5 + 10) / 3)
     assert usual.other_lead.mean == pytest.approx((-5 + 10 + 25) / 3)
     assert usual.change.count == 0
     assert (other.change.mean, other.change.half_width) == pytest.approx((5.0, 0.0), abs=1e-9)
+
+
+def test_a_reading_of_the_test_comes_from_the_probes_of_the_last_round() -> None:
+    earlier = [row | {"round": 19, "accuracy": 0.0, "accuracy_pooled": 0.0} for row in probes()]
+    found = {reading.name: reading for reading in readings_of_the_test([*earlier, *probes()])}
+    usual = found["as we read it"]
+    assert usual.lead.mean == pytest.approx((10 + 5 + 10) / 3)
+    assert usual.change.count == 0
     assert found["pooled over devices"].accuracy[0].mean == pytest.approx(70.0)
-    assert found["nobody adapts before the test"].lead.mean == 0.0
+    assert found["pooled over devices"].change.mean == pytest.approx(0.0, abs=1e-9)
+    nobody = found["nobody adapts before the test"]
+    assert (nobody.lead.mean, nobody.change.mean) == pytest.approx((0.0, -25 / 3))
     unfair = found["FedAvg does not adapt, the others do"]
     assert unfair.other_lead.mean == pytest.approx(80 - 30)
     assert unfair.lead.mean == usual.lead.mean
 
 
 def test_the_papers_order_is_seen_only_where_both_leads_are_sure() -> None:
-    found = {r.name: r for r in all_readings(rows("as we read it"), probes())}
+    found = {reading.name: reading for reading in readings_of_the_test(probes())}
     assert found["as we read it"].order == "unclear"  # the lead over FedAvg is 10 ± 37
     assert found["FedAvg does not adapt, the others do"].order == "yes"  # 8.3 ± 7.2 and 50 ± 25
     below = [
         row | {"accuracy": 0.2 + 0.001 * row["seed"]} if row["scheme"] == "NUFM" else row
         for row in rows("as we read it")
     ]
-    assert next(iter(all_readings(below, []))).order == "no"
+    assert next(readings_of_training(below)).order == "no"
 
 
 def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
-    found = {r.name: r for r in all_readings(rows("as we read it"), probes())}
+    found = {reading.name: reading for reading in readings_of_the_test(probes())}
     # 8.3 ± 7.2 holds the paper's 5.29; without adaptation the lead is exactly 0.
     assert found["as we read it"].size == "yes"
     assert found["nobody adapts before the test"].size == "no"
-    assert next(all_readings([row for row in rows("as we read it") if not row["seed"]], [])).size == "unknown"
+    assert next(readings_of_the_test([row for row in probes() if not row["seed"]])).size == "unknown"
     (said,) = summary(list(found.values()))
     assert said.startswith("Fashion-MNIST: of 10 readings, the paper's order is seen under “FedAvg does not")
     assert said.count("“FedAvg does not adapt, the others do”") == 2
@@ -123,7 +134,7 @@ def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
 
 
 def test_the_table_of_readings_begins_with_the_paper() -> None:
-    readings = list(all_readings(rows("as we read it"), probes()))
+    readings = list(readings_of_the_test(probes()))
     header, table = readings_table(readings)
     assert table[0] == [
         "Fashion-MNIST",

@@ -200,7 +200,7 @@ ITEMS: dict[str, Item] = {
         Item("fig-5", "Figure 5: the same by the number of blocks", figure_5),
         Item("fig-6", "Figure 6: energy and time by the largest channel gain", figure_6),
         Item("fig-7", "Figure 7: energy and time by the weights of problem (P)", figure_7),
-        Item("readings", "Where the paper leaves something open", readings),
+        Item("readings", "Readings: training where the paper leaves it open", readings),
         Item("beyond", "Beyond the paper", beyond),
     )
 }

@@ -16,7 +16,7 @@ from fedwave.runs.compare import Interval, interval
 USUAL = "as we read it"
 # Figures of the probes, and what a reader would call them.
 COUNTED = {
-    "accuracy": "",
+    "accuracy": USUAL,
     "accuracy_pooled": "pooled over devices",
     "accuracy_own": "over a device's two classes",
     "accuracy_own_pooled": "over a device's two classes, pooled",
@@ -84,22 +84,26 @@ class Reading:
         }
 
 
-def all_readings(rows: Sequence[Row], probes: Sequence[Row]) -> Iterator[Reading]:
-    """Yield our reading, then those of training, then those of the test alone, for each dataset."""
+def readings_of_training(rows: Sequence[Row]) -> Iterator[Reading]:
+    """Yield our reading and those that train otherwise, for each dataset."""
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         own = [row for row in rows if row["dataset"] == dataset]
         usual = _trained(own, USUAL)
         for name in dict.fromkeys(row["parameter"] for row in own):
             yield _reading(dataset, name, _trained(own, name), usual)
-        last = max((row["round"] for row in probes if row["dataset"] == dataset), default=0)
+
+
+def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
+    """Yield our reading and those that test the same models otherwise, for each dataset."""
+    for dataset in dict.fromkeys(row["dataset"] for row in probes):
+        last = max(row["round"] for row in probes if row["dataset"] == dataset)
         here = [row for row in probes if row["dataset"] == dataset and row["round"] == last]
+        usual = _probed(here, "accuracy")
         for column, how in COUNTED.items():
-            if how:
-                yield _reading(dataset, how, _probed(here, column), usual)
+            yield _reading(dataset, how, _probed(here, column), usual)
         for judgement, how in JUDGED.items():
             yield _reading(dataset, how, _probed(here, "accuracy", judgement), usual)
-        unfair = _probed(here, "accuracy")
-        unfair["FedAvg"] = _probed(here, "accuracy", "no adaptation")["FedAvg"]
+        unfair = {**usual, "FedAvg": _probed(here, "accuracy", "no adaptation")["FedAvg"]}
         yield _reading(dataset, "FedAvg does not adapt, the others do", unfair, usual)
 
 

@@ -13,7 +13,7 @@ from fedwave.pages.page import Html, Section, html_table, page
 from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.readings import Reading, all_readings, summary
+from fedwave.reproduce.readings import summary
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
     GRADIENT_FIGURES,
@@ -24,9 +24,9 @@ from fedwave.reproduce.report_tables import (
     parts_table,
     readings_table,
 )
-from fedwave.reproduce.tables import PROBES, SEEDS, read_rows
+from fedwave.reproduce.tables import SEEDS
 from fedwave.reproduce.verdicts import JudgedClaim
-from fedwave.reproduce.write import CONFIGS, Written
+from fedwave.reproduce.write import CONFIGS, Written, readings_of
 from fedwave.runs.provenance import versions
 
 TITLE = "Efficient federated meta-learning over wireless networks, reproduced"
@@ -59,6 +59,8 @@ TABLE_2 = (
     "In parentheses: the paper. Accuracies vary with a seed's partition, which all schemes share; leads are "
     "taken seed by seed, so that only their intervals compare schemes."
 )
+TESTED = "The same models, tested otherwise: what the paper leaves open about its test."
+TRAINED = "Trained otherwise: what the paper leaves open about its training."
 READINGS = (
     "One reading is changed at a time, on the same seeds. “Paper's order”: yes if both leads of NUFM are "
     "above zero by their "
@@ -105,8 +107,9 @@ def markdown_report(
     for one in written:
         if one.rows:
             name = one.item.name
-            parts += [f"## {one.item.title}", *_notes(one, profile, folder)]
-            parts += [markdown_table(*table) for table in _tables(one, folder)]
+            parts += [f"## {one.item.title}", *_notes(one, profile)]
+            for said, table in _tables(one, folder):
+                parts += [*said, markdown_table(*table)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
             parts.append(f"Numbers: [per seed]({name}/{SEEDS}), [exact settings]({name}/{CONFIGS}).")
     parts += ["## Every part of every claim", markdown_table(*parts_table(claims))]
@@ -115,8 +118,11 @@ def markdown_report(
 
 
 def _section(one: Written, profile: Profile, folder: Path) -> Section:
-    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one, profile, folder))
-    tables = "".join(html_table(*table) for table in _tables(one, folder))
+    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one, profile))
+    tables = "".join(
+        "".join(f"<p>{_html(text)}</p>" for text in said) + html_table(*table)
+        for said, table in _tables(one, folder)
+    )
     name = one.item.name
     files = (
         f"Beside this page: `{name}/{SEEDS}` (per-seed values and the command of each run), "
@@ -126,7 +132,7 @@ def _section(one: Written, profile: Profile, folder: Path) -> Section:
     return Section(name, one.item.title, notes + tables, one.charts, f'<p class="soft">{_html(files)}</p>')
 
 
-def _notes(one: Written, profile: Profile, folder: Path) -> list[str]:
+def _notes(one: Written, profile: Profile) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
     seeds: dict[str, set[int]] = {point.dataset: set() for point in one.item.points(profile)}
     for row in one.rows:
@@ -142,25 +148,22 @@ def _notes(one: Written, profile: Profile, folder: Path) -> list[str]:
     return [
         f"Seeds: {', '.join(counts)}.{missing}",
         *([TINY] if seeds.get("tiny-imagenet") else []),
-        *([TABLE_2] if one.item.name == "table-2" else []),
-        *([READINGS, *summary(_readings(one, folder))] if one.item.name == "readings" else []),
     ]
 
 
-def _tables(one: Written, folder: Path) -> list[Table]:
+def _tables(one: Written, folder: Path) -> list[tuple[Sequence[str], Table]]:
+    """Return an item's tables, each after what is said before it."""
+    tables: list[tuple[Sequence[str], Table]] = []
     if one.item.name == "table-2":
-        return [accuracy_table(one.rows)]
+        tables.append(([TABLE_2], accuracy_table(one.rows)))
     if one.item.name == "fig-4":
-        return [figures_table(one.rows, CELL_FIGURES)]
+        tables.append(([], figures_table(one.rows, CELL_FIGURES)))
     if one.item.name == "beyond":
-        return [figures_table(one.rows, GRADIENT_FIGURES)]
-    if one.item.name == "readings":
-        return [readings_table(_readings(one, folder))]
-    return []
-
-
-def _readings(one: Written, folder: Path) -> list[Reading]:
-    return list(all_readings(one.rows, read_rows(folder / one.item.name / PROBES)))
+        tables.append(([], figures_table(one.rows, GRADIENT_FIGURES)))
+    if readings := readings_of(one.item, one.rows, folder):
+        what = TESTED if one.item.name == "table-2" else TRAINED
+        tables.append(([f"{what} {READINGS}", *summary(readings)], readings_table(readings)))
+    return tables
 
 
 def _introduction(profile: Profile) -> list[str]:

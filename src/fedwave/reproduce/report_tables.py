@@ -127,7 +127,8 @@ def points(mean: float, half_width: float, sign: str = "") -> str:
     """Return a mean with its interval, to two decimals."""
     if math.isnan(mean):
         return "–"
-    return f"{mean:{sign}.2f}".replace("-", "−") + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
+    shown = round(mean, 2) + 0.0  # no minus before a zero
+    return f"{shown:{sign}.2f}".replace("-", "−") + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
 
 
 def _beside(values: Iterable[float], paper: float | None, sign: str = "") -> str:

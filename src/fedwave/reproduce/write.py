@@ -15,7 +15,7 @@ from fedwave.reproduce.charts import charts_of
 from fedwave.reproduce.items import ITEMS, Item
 from fedwave.reproduce.plan import Wanted, wanted_runs
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.readings import USUAL, all_readings
+from fedwave.reproduce.readings import Reading, readings_of_the_test, readings_of_training
 from fedwave.reproduce.result import Result, Results
 from fedwave.reproduce.tables import (
     CURVES,
@@ -75,17 +75,23 @@ def write_item(
     if item.name in CURVED:
         write_rows(own / CURVES, [_curve_row(run, result, profile.num_rounds) for run, result in found])
     (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
-    if item.name == "readings":
-        usual = [(run, result) for run, result in found if run.point.parameter == USUAL]
-        write_rows(own / PROBES, [row for run, result in usual for row in probe_rows(run, result)])
-        readings = all_readings(read_rows(own / SEEDS), read_rows(own / PROBES))
-        write_rows(own / READINGS, [reading.row() for reading in readings])
+    if item.name == "table-2":
+        write_rows(own / PROBES, [row for run, result in found for row in probe_rows(run, result)])
     rows = read_rows(own / SEEDS)  # what is drawn and judged is what stands in the file
+    if readings := readings_of(item, rows, folder):
+        write_rows(own / READINGS, [reading.row() for reading in readings])
     charts = charts_of(item.name, found, rows)
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
         draw_chart(chart, own / f"{chart.name}.png")
     return Written(item, rows, charts)
+
+
+def readings_of(item: Item, rows: Sequence[Row], folder: Path) -> list[Reading]:
+    """Return the readings that an item's files show: other tests of Table II's models, or other training."""
+    if item.name == "table-2":
+        return list(readings_of_the_test(read_rows(folder / item.name / PROBES)))
+    return list(readings_of_training(rows)) if item.name == "readings" else []
 
 
 def write_claims(folder: Path) -> list[JudgedClaim]:
