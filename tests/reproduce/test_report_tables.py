@@ -127,6 +127,8 @@ def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
     (said,) = summary(list(found.values()))
     assert said.startswith("Fashion-MNIST: of 10 readings, the paper's order is seen under “FedAvg does not")
     assert said.count("“FedAvg does not adapt, the others do”") == 2
+    alone = readings_of_the_test([row for row in probes() if not row["seed"]])
+    assert list(summary(list(alone))) == []
     (said,) = summary([found["as we read it"]])
     assert said.endswith(
         "is seen under none; that and a lead over Per-FedAvg as large as the paper's under none."

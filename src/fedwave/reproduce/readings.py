@@ -108,9 +108,13 @@ def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
 
 
 def summary(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield for each dataset of the paper which readings show its order, and which its lead."""
-    for dataset in dict.fromkeys(one.dataset for one in readings if one.dataset in TABLE_2):
-        own = [one for one in readings if one.dataset == dataset]
+    """Yield for each dataset of the paper which readings show its order, and which its lead.
+
+    One seed shows nothing of either.
+    """
+    known = [one for one in readings if one.dataset in TABLE_2 and one.order != "unknown"]
+    for dataset in dict.fromkeys(one.dataset for one in known):
+        own = [one for one in known if one.dataset == dataset]
         order = _names(one for one in own if one.order == "yes")
         both = _names(one for one in own if one.order == one.size == "yes")
         yield (
