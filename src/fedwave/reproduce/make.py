@@ -114,8 +114,8 @@ def write_report(request: Request, out: Path) -> Reproduction:
         for item in ITEMS.values()
     ]
     claims = write_claims(out)
-    write_page(out / MARKDOWN, markdown_report(request.profile, written, claims, out))
-    page = write_page(out / HTML, html_report(request.profile, written, claims, out))
+    write_page(out / MARKDOWN, markdown_report(request.profile, written, claims))
+    page = write_page(out / HTML, html_report(request.profile, written, claims))
     return Reproduction(page, claims)
 
 

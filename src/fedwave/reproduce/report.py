@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from fedwave import __version__
@@ -26,7 +25,7 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.tables import SEEDS
 from fedwave.reproduce.verdicts import JudgedClaim
-from fedwave.reproduce.write import CONFIGS, Written, readings_of
+from fedwave.reproduce.write import CONFIGS, Written
 from fedwave.runs.provenance import versions
 
 TITLE = "Efficient federated meta-learning over wireless networks, reproduced"
@@ -69,9 +68,7 @@ READINGS = (
 )
 
 
-def html_report(
-    profile: Profile, written: Sequence[Written], claims: Sequence[JudgedClaim], folder: Path
-) -> str:
+def html_report(profile: Profile, written: Sequence[Written], claims: Sequence[JudgedClaim]) -> str:
     """Return the report as one HTML file."""
     header, rows = claims_table(claims)
     for row, one in zip(rows, claims, strict=True):
@@ -86,7 +83,7 @@ def html_report(
     )
     sections = [
         Section("claims", "The paper's claims", body),
-        *(_section(one, profile, folder) for one in written if one.rows),
+        *(_section(one, profile) for one in written if one.rows),
         Section(
             "how",
             "Settings, versions, commands",
@@ -97,9 +94,7 @@ def html_report(
     return page(TITLE, introduction, sections)
 
 
-def markdown_report(
-    profile: Profile, written: Sequence[Written], claims: Sequence[JudgedClaim], folder: Path
-) -> str:
+def markdown_report(profile: Profile, written: Sequence[Written], claims: Sequence[JudgedClaim]) -> str:
     """Return the report as Markdown, with the pictures beside it."""
     parts = [f"# {TITLE}", *_introduction(profile)]
     parts.append("The same with charts that answer to the mouse: [report.html](report.html).")
@@ -108,7 +103,7 @@ def markdown_report(
         if one.rows:
             name = one.item.name
             parts += [f"## {one.item.title}", *_notes(one, profile)]
-            for said, table in _tables(one, folder):
+            for said, table in _tables(one):
                 parts += [*said, markdown_table(*table)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
             parts.append(f"Numbers: [per seed]({name}/{SEEDS}), [exact settings]({name}/{CONFIGS}).")
@@ -117,11 +112,10 @@ def markdown_report(
     return "\n\n".join(parts) + "\n"
 
 
-def _section(one: Written, profile: Profile, folder: Path) -> Section:
+def _section(one: Written, profile: Profile) -> Section:
     notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one, profile))
     tables = "".join(
-        "".join(f"<p>{_html(text)}</p>" for text in said) + html_table(*table)
-        for said, table in _tables(one, folder)
+        "".join(f"<p>{_html(text)}</p>" for text in said) + html_table(*table) for said, table in _tables(one)
     )
     name = one.item.name
     files = (
@@ -151,7 +145,7 @@ def _notes(one: Written, profile: Profile) -> list[str]:
     ]
 
 
-def _tables(one: Written, folder: Path) -> list[tuple[Sequence[str], Table]]:
+def _tables(one: Written) -> list[tuple[Sequence[str], Table]]:
     """Return an item's tables, each after what is said before it."""
     tables: list[tuple[Sequence[str], Table]] = []
     if one.item.name == "table-2":
@@ -160,9 +154,9 @@ def _tables(one: Written, folder: Path) -> list[tuple[Sequence[str], Table]]:
         tables.append(([], figures_table(one.rows, CELL_FIGURES)))
     if one.item.name == "beyond":
         tables.append(([], figures_table(one.rows, GRADIENT_FIGURES)))
-    if readings := readings_of(one.item, one.rows, folder):
+    if one.readings:
         what = TESTED if one.item.name == "table-2" else TRAINED
-        tables.append(([f"{what} {READINGS}", *summary(readings)], readings_table(readings)))
+        tables.append(([f"{what} {READINGS}", *summary(one.readings)], readings_table(one.readings)))
     return tables
 
 

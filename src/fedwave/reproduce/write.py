@@ -38,11 +38,12 @@ CURVED = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
 
 @dataclass(frozen=True)
 class Written:
-    """An item as it was written: its rows and charts."""
+    """An item as it was written: its rows, its charts, and what else the paper may have meant by it."""
 
     item: Item
-    rows: Sequence[Row]
-    charts: Sequence[Chart]
+    rows: Sequence[Row] = ()
+    charts: Sequence[Chart] = ()
+    readings: Sequence[Reading] = ()
 
 
 def finished_runs(item: Item, profile: Profile, results: Results, *, num_seeds: int | None) -> Found:
@@ -69,7 +70,7 @@ def write_item(
     """Write one item's files; of an item without a finished run, nothing."""
     found = finished_runs(item, profile, results, num_seeds=num_seeds)
     if not found:
-        return Written(item, (), ())
+        return Written(item)
     own = folder / item.name
     write_rows(own / SEEDS, [row_of(run, result) for run, result in found])
     if item.name in CURVED:
@@ -78,20 +79,14 @@ def write_item(
     if item.name == "table-2":
         write_rows(own / PROBES, [row for run, result in found for row in probe_rows(run, result)])
     rows = read_rows(own / SEEDS)  # what is drawn and judged is what stands in the file
-    if readings := readings_of(item, rows, folder):
+    readings = _readings(item, rows, own)
+    if readings:
         write_rows(own / READINGS, [reading.row() for reading in readings])
     charts = charts_of(item.name, found, rows)
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
         draw_chart(chart, own / f"{chart.name}.png")
-    return Written(item, rows, charts)
-
-
-def readings_of(item: Item, rows: Sequence[Row], folder: Path) -> list[Reading]:
-    """Return the readings that an item's files show: other tests of Table II's models, or other training."""
-    if item.name == "table-2":
-        return list(readings_of_the_test(read_rows(folder / item.name / PROBES)))
-    return list(readings_of_training(rows)) if item.name == "readings" else []
+    return Written(item, rows, charts, readings)
 
 
 def write_claims(folder: Path) -> list[JudgedClaim]:
@@ -99,6 +94,13 @@ def write_claims(folder: Path) -> list[JudgedClaim]:
     judged = judge(Tables.read(folder, ITEMS))
     write_rows(folder / CLAIMS_TABLE, claim_rows(judged))
     return judged
+
+
+def _readings(item: Item, rows: Sequence[Row], own: Path) -> list[Reading]:
+    """Return the readings that an item's files show: other tests of Table II's models, or other training."""
+    if item.name == "table-2":
+        return list(readings_of_the_test(read_rows(own / PROBES)))
+    return list(readings_of_training(rows)) if item.name == "readings" else []
 
 
 def _curve_row(run: Wanted, result: Result, num_rounds: int) -> dict[str, Any]:
