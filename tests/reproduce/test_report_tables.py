@@ -8,7 +8,13 @@ import pytest
 
 from fedwave.reproduce.claims import Claim, Part
 from fedwave.reproduce.readings import readings_of_the_test, readings_of_training, summary
-from fedwave.reproduce.report_tables import accuracy_table, claims_table, figures_table, readings_table
+from fedwave.reproduce.report_tables import (
+    accuracy_table,
+    claims_table,
+    figures_table,
+    points,
+    readings_table,
+)
 from fedwave.reproduce.statistics import Outcome
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
 
@@ -80,6 +86,11 @@ def test_table_2_of_a_dataset_that_the_paper_lacks_has_our_numbers_alone() -> No
     assert row[0] == "digits"
     assert row[4].startswith("−8.33 ± ")
     assert not any("(" in str(cell) for cell in row)
+
+
+def test_nothing_has_no_minus() -> None:
+    assert points(-1e-17, 0.0, "+") == "+0.00 ± 0.00"
+    assert points(-0.006, 0.1, "+") == "−0.01 ± 0.10"
 
 
 def test_a_reading_of_training_is_paired_by_seed() -> None:
