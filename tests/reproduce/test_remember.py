@@ -41,10 +41,8 @@ def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
                 np.testing.assert_array_equal(result.figures[name] if name != "cpu_time_s" else np.nan, value)
 
 
-def test_the_processors_time_of_a_round_is_part_of_the_runs() -> None:
-    result = run_trial(small("nufm-greedy", "execution.workers=1"))
-    assert 0.0 < result.figures["cpu_time_s"]
-    assert result.figures["cpu_time_s"] < 10 * result.seconds  # the median round, whatever threads it has
+def test_a_round_takes_the_processor_some_time() -> None:
+    assert run_trial(small("nufm-greedy")).figures["cpu_time_s"] > 0.0
 
 
 def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
