@@ -135,32 +135,24 @@ def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
     assert found["as we read it"].size == "yes"
     assert found["nobody adapts before the test"].size == "no"
     assert next(readings_of_the_test([row for row in probes() if not row["seed"]])).size == "unknown"
-    (said,) = summary(list(found.values()))
-    assert said.startswith("Fashion-MNIST: of 10 readings, the paper's order is seen under “FedAvg does not")
+    said = summary("fashion-mnist", list(found.values()))
+    assert said.startswith(
+        "**Fashion-MNIST**: of 10 readings, the paper's order is seen under “FedAvg does not"
+    )
     assert said.count("“FedAvg does not adapt, the others do”") == 2
     alone = readings_of_the_test([row for row in probes() if not row["seed"]])
-    assert list(summary(list(alone))) == []
-    (said,) = summary([found["as we read it"]])
-    assert said.endswith(
+    assert summary("fashion-mnist", list(alone)).endswith("one seed shows neither order nor lead.")
+    assert summary("fashion-mnist", [found["as we read it"]]).endswith(
         "is seen under none; that and a lead over Per-FedAvg as large as the paper's under none."
     )
+    assert summary("digits", list(found.values())) == "**digits**: not in the paper."
 
 
 def test_the_table_of_readings_begins_with_the_paper() -> None:
     readings = list(readings_of_the_test(probes()))
     header, table = readings_table(readings)
-    assert table[0] == [
-        "Fashion-MNIST",
-        "the paper",
-        "68.0 %",
-        "62.8 %",
-        "61.0 %",
-        "+5.29",
-        "+7.00",
-        "",
-        "",
-        "",
-    ]
+    assert table[0] == ["the paper", "68.04", "62.75", "61.04", "+5.29", "+7.00", "", "", ""]
+    assert table[1][:4] == ["as we read it", "80.00", "71.67", "70.00"]
     assert {len(row) for row in table} == {len(header)}
     assert len(table) == 1 + len(readings)
 
@@ -190,7 +182,10 @@ def deciding(*decisions: str) -> str:
 
 
 def test_a_claim_of_many_parts_names_those_in_its_way() -> None:
-    assert deciding("holds", "undecided") == "a: 1 ± 0.5, holds; b: 1 ± 0.5, undecided (≈ 30 seeds would)"
+    assert (
+        deciding("holds", "undecided")
+        == "a: 1.00 ± 0.50, holds; b: 1.00 ± 0.50, undecided (≈ 30 seeds would)"
+    )
     assert deciding("holds", "undecided", "does not hold", "undecided") == (
         "1 of 4 parts holds; does not hold: c; undecided: b (≈ 30 seeds would), d (≈ 30 seeds would)"
     )

@@ -12,6 +12,7 @@ from fedwave.errors import RunError
 from fedwave.plots.runs import run_panels
 from fedwave.runs.compare import (
     FinishedRun,
+    Interval,
     common_metric,
     common_target,
     group_by_name,
@@ -143,8 +144,33 @@ def test_the_interval_is_students() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mean", "half_width", "shown"),
+    [
+        (71.6, 0.583, "71.60 ± 0.58"),
+        (71.6, 5.83, "71.6 ± 5.8"),
+        (2251.4, 911.3, "2,251 ± 911"),
+        (0.02, 0.00012, "0.02000 ± 0.00012"),
+        (-0.02, 3.1, "0.0 ± 3.1"),
+        (-0.2, 3.1, "-0.2 ± 3.1"),
+        (0.0, 0.0, "0 ± 0"),
+        (20.0, 1e-15, "20 ± 0"),
+        (0.0, 1.0, "0.0 ± 1.0"),
+    ],
+)
+def test_a_mean_is_shown_as_far_as_its_interval_is(mean: float, half_width: float, shown: str) -> None:
+    assert str(Interval(mean, half_width, 5)) == shown
+
+
+@pytest.mark.parametrize(
     ("value", "shown"),
-    [(9999.4, "9999"), (12345.6, "12,346"), (-20000.0, "-20,000"), (0.00012346, "0.0001235"), (0.0, "0")],
+    [
+        (9999.4, "9,999"),
+        (999.94, "999.9"),
+        (12345.6, "12,346"),
+        (-20000.0, "-20,000"),
+        (0.00012346, "0.0001235"),
+        (0.0, "0"),
+    ],
 )
 def test_a_number_is_short_and_without_exponent(value: float, shown: str) -> None:
     assert short_number(value) == shown

@@ -44,7 +44,7 @@ def test_the_final_table_has_a_row_for_each_setting_with_intervals_over_its_seed
         "rounds": "2/3",
         "held-out loss": "2 ± 0",
         "held-out accuracy": "30 ± 25 %",  # 4.30265 * 10 / sqrt(3) = 24.8
-        "train loss": "2.333 ± 1.4",  # of 3, 2 and 2: 4.30265 * 0.57735 / sqrt(3) = 1.434
+        "train loss": "2.3 ± 1.4",  # of 3, 2 and 2: 4.30265 * 0.57735 / sqrt(3) = 1.434
         "wall time": "1.2 s",  # half a second a round: 1.5, 1 and 1
     }
     assert second["run"] == "[b]"  # not taken for a colour

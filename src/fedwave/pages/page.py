@@ -92,7 +92,10 @@ class Html(str):
 
 
 def _cell(content: Any) -> str:
-    return str(content) if isinstance(content, Html) else escape(str(content))
+    """Return a cell's HTML; a number and its interval stay on one line."""
+    if isinstance(content, Html):
+        return str(content)
+    return escape(str(content)).replace(" ± ", "\u00a0±\u00a0")
 
 
 def _section(one: Section) -> str:

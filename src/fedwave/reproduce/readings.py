@@ -107,20 +107,28 @@ def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
         yield _reading(dataset, "FedAvg does not adapt, the others do", unfair, usual)
 
 
-def summary(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield for each dataset of the paper which readings show its order, and which its lead.
+def by_dataset(readings: Sequence[Reading]) -> dict[str, list[Reading]]:
+    """Return the readings of each dataset."""
+    found: dict[str, list[Reading]] = {}
+    for one in readings:
+        found.setdefault(one.dataset, []).append(one)
+    return found
 
-    One seed shows nothing of either.
-    """
-    known = [one for one in readings if one.dataset in TABLE_2 and one.order != "unknown"]
-    for dataset in dict.fromkeys(one.dataset for one in known):
-        own = [one for one in known if one.dataset == dataset]
-        order = _names(one for one in own if one.order == "yes")
-        both = _names(one for one in own if one.order == one.size == "yes")
-        yield (
-            f"{DATASETS[dataset]}: of {len(own)} readings, the paper's order is seen under {order}; "
-            f"that and a lead over Per-FedAvg as large as the paper's under {both}."
-        )
+
+def summary(dataset: str, readings: Sequence[Reading]) -> str:
+    """Return which of a dataset's readings show the paper's order, and which its lead as well."""
+    name = f"**{DATASETS.get(dataset, dataset)}**"
+    if dataset not in TABLE_2:
+        return f"{name}: not in the paper."
+    known = [one for one in readings if one.order != "unknown"]
+    if not known:
+        return f"{name}: one seed shows neither order nor lead."
+    order = _names(one for one in known if one.order == "yes")
+    both = _names(one for one in known if one.order == one.size == "yes")
+    return (
+        f"{name}: of {len(known)} readings, the paper's order is seen under {order}; "
+        f"that and a lead over Per-FedAvg as large as the paper's under {both}."
+    )
 
 
 def _names(readings: Iterable[Reading]) -> str:

@@ -12,7 +12,7 @@ from fedwave.pages.page import Html, Section, html_table, page
 from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.readings import summary
+from fedwave.reproduce.readings import by_dataset, summary
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
     GRADIENT_FIGURES,
@@ -32,26 +32,22 @@ TITLE = "Efficient federated meta-learning over wireless networks, reproduced"
 PAPER_LINK = "https://arxiv.org/abs/2108.06453"
 CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
 INTRODUCTION = (
-    "Every table and figure of [Efficient Federated Meta-Learning over Multi-Access Wireless "
-    f"Networks]({PAPER_LINK}) (Yue "
-    "et al.), made again by `fedwave reproduce`. Verdicts follow from the numbers by a stated test; none "
-    "is written by hand."
+    "Every table and figure of "
+    f"[Efficient Federated Meta-Learning over Multi-Access Wireless Networks]({PAPER_LINK}) (Yue et al.), "
+    "made again by `fedwave reproduce`. Verdicts follow from the numbers by a stated test; none is written "
+    "by hand."
 )
 QUICK = (
     "**A quick look** on the embedded digits, with few seeds and rounds: it shows that everything works, "
-    "and says nothing "
-    "about the paper."
+    "and says nothing about the paper."
 )
 TEST = (
-    "Each seed is one partition, one first model and one cell, the same for all schemes. A part of a "
-    "claim is a number for "
-    "each seed; Student's t-test over seeds decides on which side of its threshold the mean lies "
-    "(“within”: two one-sided "
-    "tests), after Holm's correction over all parts of all claims, at 5 %. A claim holds if all of its "
-    "parts do. Beside an "
-    "undecided part stands how many seeds would probably decide it. `claims.csv` also has the exact "
-    "sign-flip test of each "
-    "part, which assumes less and, with few seeds, can decide nothing after the correction."
+    "Each seed is one partition, one first model and one cell, the same for all schemes. A part of a claim "
+    "is a number for each seed; Student's t-test over seeds decides on which side of its threshold the mean "
+    "lies (“within”: two one-sided tests), after Holm's correction over all parts of all claims, at 5 %. A "
+    "claim holds if all of its parts do. Beside an undecided part stands how many seeds would probably "
+    "decide it. `claims.csv` also has the exact sign-flip test of each part, which assumes less and, with "
+    "few seeds, can decide nothing after the correction."
 )
 TINY = "Where the paper says ImageNet, this is Tiny ImageNet (64 × 64 pixels, 200 classes)."
 TABLE_2 = (
@@ -62,9 +58,8 @@ TESTED = "The same models, tested otherwise: what the paper leaves open about it
 TRAINED = "Trained otherwise: what the paper leaves open about its training."
 READINGS = (
     "One reading is changed at a time, on the same seeds. “Paper's order”: yes if both leads of NUFM are "
-    "above zero by their "
-    "95 % intervals, no if one is below, else unclear. “Paper's lead”: whether its lead over Per-FedAvg lies "
-    "in the interval of ours. These intervals are not corrected for their number."
+    "above zero by their 95 % intervals, no if one is below, else unclear. “Paper's lead”: whether its lead "
+    "over Per-FedAvg lies in the interval of ours. These intervals are not corrected for their number."
 )
 
 
@@ -156,7 +151,10 @@ def _tables(one: Written) -> list[tuple[Sequence[str], Table]]:
         tables.append(([], figures_table(one.rows, GRADIENT_FIGURES)))
     if one.readings:
         what = TESTED if one.item.name == "table-2" else TRAINED
-        tables.append(([f"{what} {READINGS}", *summary(one.readings)], readings_table(one.readings)))
+        before = [f"{what} {READINGS}"]
+        for dataset, own in by_dataset(one.readings).items():
+            tables.append(([*before, summary(dataset, own)], readings_table(own)))
+            before = []
     return tables
 
 

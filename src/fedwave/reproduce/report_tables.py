@@ -13,28 +13,27 @@ from fedwave.reproduce.look import DATASETS, shown_scheme
 from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.tables import Row, paired
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
-from fedwave.runs.compare import interval, short_number
+from fedwave.runs.compare import Interval, interval
 
 Table = tuple[Sequence[str], list[list[Any]]]
 
 CLAIM_HEADER = ("", "verdict", "the paper says", "where", "seeds", "what decides")
 PART_HEADER = ("", "measured for each seed", "claimed", "paper", "mean ± 95 %", "seeds", "p", "p (Holm)", "")
 READING_HEADER = (
-    "dataset",
     "reading",
-    *LEARNERS,
-    "NUFM − Per-FedAvg",
-    "NUFM − FedAvg",
+    *(f"{scheme} [%]" for scheme in LEARNERS),
+    "NUFM − Per-FedAvg [points]",
+    "NUFM − FedAvg [points]",
     "change of the first lead",
     "paper's order",
     "paper's lead",
 )
 SIDES = {"above": "above ", "below": "below ", "within": "within ±"}
-# Columns of seeds.csv and what the report calls them; of a round, in the paper's normalised units.
+# Columns of seeds.csv and what the report calls them; of a round.
 CELL_FIGURES = {
     "accuracy": "accuracy [%]",
-    "energy_j": "energy",
-    "delay_s": "time",
+    "energy_j": "energy [normalised]",
+    "delay_s": "time [normalised]",
     "objective": "objective of (P)",
     "contribution": "contribution U",
     "received": "uploads",
@@ -112,15 +111,12 @@ def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
 
 
 def readings_table(readings: Sequence[Reading]) -> Table:
-    """Return a row for each reading of each dataset, after what the paper has there."""
+    """Return a row for each reading of one dataset, after what the paper has there."""
     table = []
-    for dataset in dict.fromkeys(reading.dataset for reading in readings):
-        if paper := TABLE_2.get(dataset):
-            leads = (f"{paper[0] - other:+.2f}" for other in paper[1:])
-            accuracies = (f"{accuracy:.1f} %" for accuracy in paper)
-            table.append([DATASETS[dataset], "the paper", *accuracies, *leads, "", "", ""])
-        table += [_reading_cells(reading) for reading in readings if reading.dataset == dataset]
-    return READING_HEADER, table
+    if paper := TABLE_2.get(readings[0].dataset):
+        leads = (f"{paper[0] - other:+.2f}" for other in paper[1:])
+        table.append(["the paper", *(f"{accuracy:.2f}" for accuracy in paper), *leads, "", "", ""])
+    return READING_HEADER, [*table, *map(_reading_cells, readings)]
 
 
 def points(mean: float, half_width: float, sign: str = "") -> str:
@@ -153,10 +149,9 @@ def _part_cells(part: JudgedPart) -> list[str]:
 
 
 def _measured(part: JudgedPart) -> str:
-    half = part.outcome.half_width
-    spread = "" if math.isnan(half) else f" ± {short_number(half, 2)}"
-    mean = short_number(part.outcome.mean, 3).replace("-", "−")
-    return f"{mean}{spread} {part.part.unit}".strip()
+    seen = part.outcome
+    shown = Interval(seen.mean, seen.half_width, seen.count)
+    return f"{shown} {part.part.unit}".strip().replace("-", "−")
 
 
 def _more_seeds(part: JudgedPart) -> str:
@@ -183,10 +178,9 @@ def _deciding(one: JudgedClaim) -> str:
 def _reading_cells(reading: Reading) -> list[str]:
     leads = (reading.lead, reading.other_lead, reading.change)
     return [
-        DATASETS.get(reading.dataset, reading.dataset),
         reading.name,
-        *(f"{one.mean:.1f} %" if one.count else "–" for one in reading.accuracy),
-        *(points(one.mean, one.half_width, sign="+") if one.count else "–" for one in leads),
+        *(points(one.mean, math.nan) for one in reading.accuracy),
+        *(points(one.mean, one.half_width, sign="+") for one in leads),
         reading.order,
         reading.size,
     ]

@@ -20,6 +20,7 @@ from fedwave.runs.provenance import MAY_NOT, flatten, setting_differences
 from fedwave.units import FloatArray
 
 MAX_SHOWN = 3  # settings that tell two runs of one name apart
+NO_WIDTH = 1e-9  # of the mean: rounding's doing
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,21 @@ class Interval:
     count: int
 
     def __str__(self) -> str:
+        """Return the half width to two digits and the mean to the same decimal: 71.60 ± 0.58, 2,251 ± 911."""
         if math.isnan(self.mean):
             return "-"
         if math.isnan(self.half_width):
             return short_number(self.mean)
-        return f"{short_number(self.mean)} ± {short_number(self.half_width, 2)}"
+        if self.half_width <= NO_WIDTH * abs(self.mean):
+            return f"{short_number(self.mean)} ± 0"
+        decimals = max(0, 1 - math.floor(math.log10(self.half_width)))
+        mean = round(self.mean, decimals) + 0.0  # no minus before a zero
+        return f"{mean:,.{decimals}f} ± {self.half_width:,.{decimals}f}"
 
 
 def short_number(value: float, count: int = 4) -> str:
     """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
-    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:.{count}g}"
+    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:,.{count}g}"
 
 
 def read_run(path: Path | str) -> FinishedRun:
