@@ -35,6 +35,14 @@ def test_a_result_comes_back_to_the_bit(tmp_path) -> None:
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["k.json"]
 
 
+def test_the_accuracy_of_a_round_is_that_of_the_end_or_of_a_probe() -> None:
+    probes = {"2": {"one step": {"accuracy": 0.5}, "no adaptation": {"accuracy": 0.1}}}
+    result = made(figures={"accuracy": 0.7}, probes=probes)
+    assert result.accuracy_after(3) == 0.7
+    assert result.accuracy_after(2) == 0.5
+    assert math.isnan(result.accuracy_after(1))
+
+
 def test_a_run_without_probes_does_not_serve_where_they_are_asked_for(tmp_path) -> None:
     results = Results(tmp_path)
     results.add(made())

@@ -9,6 +9,7 @@ import torch
 
 from fedwave.learning import Parameters
 from fedwave.learning.evaluate import adapt
+from fedwave.reproduce.result import OWN_TEST
 from fedwave.simulation.devices.device_pool import DevicePool
 from fedwave.simulation.devices.work import EvaluationWork, as_float64
 from fedwave.simulation.simulation import Simulation
@@ -27,7 +28,7 @@ class Judgement:
 
 
 JUDGEMENTS: dict[str, Judgement] = {
-    "one step": Judgement(1),
+    OWN_TEST: Judgement(1),
     "no adaptation": Judgement(0),
     "5 steps": Judgement(5),
     "10 steps": Judgement(10),

@@ -10,6 +10,7 @@ from typing import Any
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.look import DATASETS
+from fedwave.reproduce.result import OWN_TEST
 from fedwave.reproduce.tables import Row, paired
 from fedwave.runs.compare import Interval, interval
 
@@ -88,9 +89,9 @@ def readings_of_training(rows: Sequence[Row]) -> Iterator[Reading]:
     """Yield our reading and those that train otherwise, for each dataset."""
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         own = [row for row in rows if row["dataset"] == dataset]
-        usual = _trained(own, USUAL)
+        usual = _accuracies(own, parameter=USUAL)
         for name in dict.fromkeys(row["parameter"] for row in own):
-            yield _reading(dataset, name, _trained(own, name), usual)
+            yield _reading(dataset, name, _accuracies(own, parameter=name), usual)
 
 
 def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
@@ -98,13 +99,24 @@ def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
     for dataset in dict.fromkeys(row["dataset"] for row in probes):
         last = max(row["round"] for row in probes if row["dataset"] == dataset)
         here = [row for row in probes if row["dataset"] == dataset and row["round"] == last]
-        usual = _probed(here, "accuracy")
+        usual = _accuracies(here, judgement=OWN_TEST)
         for column, how in COUNTED.items():
-            yield _reading(dataset, how, _probed(here, column), usual)
+            yield _reading(dataset, how, _accuracies(here, column, judgement=OWN_TEST), usual)
         for judgement, how in JUDGED.items():
-            yield _reading(dataset, how, _probed(here, "accuracy", judgement), usual)
-        unfair = {**usual, "FedAvg": _probed(here, "accuracy", "no adaptation")["FedAvg"]}
+            yield _reading(dataset, how, _accuracies(here, judgement=judgement), usual)
+        unfair = {**usual, "FedAvg": _accuracies(here, judgement="no adaptation")["FedAvg"]}
         yield _reading(dataset, "FedAvg does not adapt, the others do", unfair, usual)
+
+
+def readings_of_local_steps(rows: Sequence[Row]) -> Iterator[Reading]:
+    """Yield for each dataset and number of local steps the accuracies in the paper's round."""
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        own = [row for row in rows if row["dataset"] == dataset]
+        every = sorted({row["value"] for row in own})
+        fewest = _accuracies(own, "accuracy_19", value=every[0])
+        for steps in every:
+            accuracies = _accuracies(own, "accuracy_19", value=steps)
+            yield _reading(dataset, f"τ = {steps:g}", accuracies, fewest)
 
 
 def by_dataset(readings: Sequence[Reading]) -> dict[str, list[Reading]]:
@@ -117,35 +129,29 @@ def by_dataset(readings: Sequence[Reading]) -> dict[str, list[Reading]]:
 
 def summary(dataset: str, readings: Sequence[Reading]) -> str:
     """Return which of a dataset's readings show the paper's order, and which its lead as well."""
-    name = f"**{DATASETS.get(dataset, dataset)}**"
-    if dataset not in TABLE_2:
-        return f"{name}: not in the paper."
-    known = [one for one in readings if one.order != "unknown"]
-    if not known:
-        return f"{name}: one seed shows neither order nor lead."
-    order = _names(one for one in known if one.order == "yes")
-    both = _names(one for one in known if one.order == one.size == "yes")
-    return (
-        f"{name}: of {len(known)} readings, the paper's order is seen under {order}; "
-        f"that and a lead over Per-FedAvg as large as the paper's under {both}."
-    )
+    both = _names(one for one in readings if one.order == one.size == "yes")
+    seen = order_seen(dataset, readings)
+    return f"{seen}; that and a lead over Per-FedAvg as large as the paper's under {both}"
+
+
+def order_seen(dataset: str, readings: Sequence[Reading]) -> str:
+    """Return which of a dataset's readings show the paper's order."""
+    order = _names(one for one in readings if one.order == "yes")
+    unknown = sum(one.order == "unknown" for one in readings)
+    few = f" ({unknown} with too few seeds to tell)" if unknown else ""
+    name = DATASETS.get(dataset, dataset)
+    return f"**{name}**: of {len(readings)} readings{few}, the paper's order is seen under {order}"
 
 
 def _names(readings: Iterable[Reading]) -> str:
     return ", ".join(f"“{one.name}”" for one in readings) or "none"
 
 
-def _trained(rows: Sequence[Row], name: str) -> dict[str, BySeed]:
+def _accuracies(rows: Sequence[Row], column: str = "accuracy", **labels: Any) -> dict[str, BySeed]:
+    """Return each learner's accuracies by seed, from the rows with these labels."""
+    own = [row for row in rows if all(row[name] == value for name, value in labels.items())]
     return {
-        scheme: {r["seed"]: r["accuracy"] for r in rows if r["parameter"] == name and r["scheme"] == scheme}
-        for scheme in LEARNERS
-    }
-
-
-def _probed(rows: Sequence[Row], column: str, judgement: str = "one step") -> dict[str, BySeed]:
-    return {
-        scheme: {r["seed"]: r[column] for r in rows if r["judgement"] == judgement and r["scheme"] == scheme}
-        for scheme in LEARNERS
+        scheme: {row["seed"]: row[column] for row in own if row["scheme"] == scheme} for scheme in LEARNERS
     }
 
 
@@ -154,7 +160,7 @@ def _reading(dataset: str, name: str, values: Mapping[str, BySeed], usual: Mappi
     rows = paired(*columns)
     lead = {seed: row[0] - row[1] for seed, row in rows.items()}
     base = {seed: 100.0 * (a - b) for seed, (a, b) in paired(usual["NUFM"], usual["Per-FedAvg"]).items()}
-    changes = [a - b for a, b in paired(lead, base).values()] if name != USUAL else []
+    changes = [a - b for a, b in paired(lead, base).values()] if values != usual else []
     return Reading(
         dataset,
         name,

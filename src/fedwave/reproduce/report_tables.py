@@ -119,6 +119,11 @@ def readings_table(readings: Sequence[Reading]) -> Table:
     return READING_HEADER, [*table, *map(_reading_cells, readings)]
 
 
+def steps_table(readings: Sequence[Reading]) -> Table:
+    """Return a row for each number of local steps on one dataset; the paper has no such accuracies."""
+    return ("local steps", *READING_HEADER[1:-1]), [_reading_cells(reading)[:-1] for reading in readings]
+
+
 def points(mean: float, half_width: float, sign: str = "") -> str:
     """Return a mean with its interval, to two decimals."""
     if math.isnan(mean):

@@ -17,6 +17,7 @@ import numpy as np
 from fedwave.errors import RunError
 from fedwave.units import FloatArray
 
+OWN_TEST = "one step"  # the probe that repeats the run's own test
 CURVES = ("heldout_loss", "energy_j", "delay_s")  # columns that are kept round by round, where a run has them
 
 
@@ -38,6 +39,13 @@ class Result:
         """Return a curve; all NaN if the run has none of that name."""
         values = self.curves.get(name)
         return np.full(self.num_rounds, math.nan) if values is None else np.array(values, dtype=np.float64)
+
+    def accuracy_after(self, rounds: int) -> float:
+        """Return the accuracy at the end or where the run was probed; NaN elsewhere: it is not kept."""
+        if rounds == self.num_rounds:
+            return self.figures["accuracy"]
+        probed = self.probes.get(str(rounds))
+        return math.nan if probed is None else probed[OWN_TEST]["accuracy"]
 
 
 class Results:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedwave.errors import RunError
+from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.plan import Wanted
 from fedwave.reproduce.probe import FIGURES
 from fedwave.reproduce.result import Result
@@ -27,6 +28,7 @@ def row_of(run: Wanted, result: Result) -> Row:
         "seed": run.seed,
         "rounds": result.num_rounds,
         **result.figures,
+        "accuracy_19": result.accuracy_after(ROUND_OF_THE_PAPER),
         "command": run.point.command(run.seed),
         "key": run.key,
     }

@@ -15,7 +15,12 @@ from fedwave.reproduce.charts import charts_of
 from fedwave.reproduce.items import ITEMS, Item
 from fedwave.reproduce.plan import Wanted, wanted_runs
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.readings import Reading, readings_of_the_test, readings_of_training
+from fedwave.reproduce.readings import (
+    Reading,
+    readings_of_local_steps,
+    readings_of_the_test,
+    readings_of_training,
+)
 from fedwave.reproduce.result import Result, Results
 from fedwave.reproduce.tables import (
     CURVES,
@@ -100,7 +105,8 @@ def _readings(item: Item, rows: Sequence[Row], own: Path) -> list[Reading]:
     """Return the readings that an item's files show: other tests of Table II's models, or other training."""
     if item.name == "table-2":
         return list(readings_of_the_test(read_rows(own / PROBES)))
-    return list(readings_of_training(rows)) if item.name == "readings" else []
+    found = {"readings": readings_of_training, "fig-3": readings_of_local_steps}.get(item.name)
+    return list(found(rows)) if found else []
 
 
 def _curve_row(run: Wanted, result: Result, num_rounds: int) -> dict[str, Any]:
