@@ -17,13 +17,14 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.tables import CURVES, PROBES, SEEDS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
-from fedwave.runs.compare import interval
+from fedwave.runs.compare import Interval, interval
 from fedwave.runs.ratio import Ratio
 from tests.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
 DATASET = "fashion-mnist"  # the one that pages quote
 HARDER_DATASET = "cifar-100"  # beside it, where the learners differ
+HARDEST_DATASET = "tiny-imagenet"
 ON_TRAINING_DEVICES = JUDGED["training devices"]
 LEADS_AFTER = (5, 19, 50)  # rounds
 
@@ -43,25 +44,22 @@ def verdicts() -> str:
 def numbers() -> dict[str, str]:
     """Return what pages quote of the reproduction, by name."""
     tables = Tables.read(FOLDER, ITEMS)
-    accuracy = {
-        name: {seed: 100.0 * own for seed, own in by_seed.items()}
-        for name in LEARNERS
-        if (by_seed := tables.by_seed("table-2", "accuracy", dataset=DATASET, scheme=name))
-    }
+    accuracy = _accuracies(tables, DATASET)
     norms = tables.by_seed("table-2", "gradient_norm", dataset=DATASET, scheme="NUFM")
     found = {
         "command": "fedwave reproduce",
         "caveat": "Means and 95 % intervals over seeds; every verdict with its test is in reproduction.md.",
-        "seeds": str(len(norms)),
     }
     found["table_2"] = "\n" + _table_2() + "\n"
     for name, own in accuracy.items():
         mean = interval(list(own.values()))
         found[_key(name)] = f"{points(mean.mean, mean.half_width)} %"
-    for other in ("Per-FedAvg", "FedAvg"):
-        both = paired(accuracy["NUFM"], accuracy[other])
-        lead = interval([a - b for a, b in both.values()])
-        found[f"nufm_minus_{_key(other)}"] = points(lead.mean, lead.half_width, sign="+") + " points"
+    for dataset, prefix in ((DATASET, ""), (HARDEST_DATASET, "hardest_")):
+        leader = _accuracies(tables, dataset)
+        for other in ("Per-FedAvg", "FedAvg"):
+            lead = interval([a - b for a, b in paired(leader["NUFM"], leader[other]).values()])
+            found[f"{prefix}nufm_minus_{_key(other)}"] = _signed(lead)
+        found[f"{prefix}seeds"] = str(lead.count)
     for dataset, prefix in ((DATASET, ""), (HARDER_DATASET, "harder_")):
         for after in LEADS_AFTER:
             lead = interval(list(_lead_in_loss(dataset, after).values()))
@@ -70,9 +68,7 @@ def numbers() -> dict[str, str]:
         prefix = {DATASET: "", HARDER_DATASET: "harder_"}.get(reading.dataset)
         if prefix is not None and reading.name == ON_TRAINING_DEVICES:
             for key, lead in (("per_fedavg", reading.lead), ("fedavg", reading.other_lead)):
-                found[f"{prefix}training_minus_{key}"] = (
-                    points(lead.mean, lead.half_width, sign="+") + " points"
-                )
+                found[f"{prefix}training_minus_{key}"] = _signed(lead)
     found["spread"] = _range(accuracy["NUFM"].values()) + " %"
     found["gradient_norms"] = _range(norms.values())
     if cell := read_rows(FOLDER / "fig-4" / SEEDS):
@@ -107,6 +103,21 @@ def _lead_in_loss(dataset: str, after: int) -> dict[int, float]:
         curves.by_seed("fig-2", f"loss_{after}", scheme=scheme, **fewest) for scheme in ("NUFM", "Per-FedAvg")
     ]
     return {seed: 100.0 * (1.0 - own / other) for seed, (own, other) in paired(*losses).items()}
+
+
+def _accuracies(tables: Tables, dataset: str) -> dict[str, dict[int, float]]:
+    """Return each learner's accuracy in Table II in per cent, by seed."""
+    return {
+        name: {
+            seed: 100.0 * own
+            for seed, own in tables.by_seed("table-2", "accuracy", dataset=dataset, scheme=name).items()
+        }
+        for name in LEARNERS
+    }
+
+
+def _signed(lead: Interval) -> str:
+    return points(lead.mean, lead.half_width, sign="+") + " points"
 
 
 def _key(scheme: str) -> str:
