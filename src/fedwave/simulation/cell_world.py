@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedwave.allocation import Allocation
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server import Plan, Reports
 from fedwave.server.round_problem import round_workload_cycles
 from fedwave.simulation.ledger import RoundCosts, UploadLinks
 from fedwave.simulation.world import Outcome
-from fedwave.units import FloatArray, IntArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import upload_outcome
@@ -24,6 +25,33 @@ from fedwave.wireless.link import (
     upload_energy_j,
 )
 from fedwave.wireless.reporting import ReportPhase, report_turns
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Timeline:
+    """The phases of a round, as long as nothing cuts them off: broadcast, computing, reports, uploads."""
+
+    broadcast_s: float
+    compute_time_s: FloatArray  # of each device
+    reporting: ReportPhase
+    slot_time_s: FloatArray  # of each device's upload, 0 without one
+    deadline_s: float | None
+
+    @property
+    def reports_start_s(self) -> float:
+        """All have computed."""
+        return self.broadcast_s + float(self.compute_time_s.max(initial=0.0))
+
+    @property
+    def uploads_start_s(self) -> float:
+        """All reports are in: only then are blocks given out, and uploads start together."""
+        return self.reports_start_s + self.reporting.duration_s
+
+    @property
+    def end_s(self) -> float:
+        """The last slot is over, also that of a device that dropped out, which the server cannot know."""
+        end = self.uploads_start_s + float(self.slot_time_s.max(initial=0.0))
+        return end if self.deadline_s is None else min(end, self.deadline_s)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,51 +76,61 @@ class CellWorld:
             raise ProblemError("a cell plays plans with blocks and powers, got none. Use a CellPlanner.")
         computes = np.zeros(self.cell.num_devices, dtype=bool)
         computes[reports.device_index] = True
-        fleet = self.cell.fleet
-        workload = round_workload_cycles(fleet, self.num_samples, self.num_local_steps, computes)
-        frequency = plan.allocation.cpu_frequency_hz
-        downlink = self.cell.downlink
-        broadcast_s = self._broadcast_s(reports, channel)
-        full_compute_time = compute_delay_s(frequency, workload_cycles=workload)
-        reporting = self._report(plan, reports, channel)
-        # All reports must be in before the blocks are given out: uploads start together.
-        reports_start_s = broadcast_s + float(full_compute_time.max(initial=0.0))
-        uploads_start_s = reports_start_s + reporting.duration_s
-
-        selected, power = plan.selected, plan.allocation.transmit_power_w
+        workload = round_workload_cycles(self.cell.fleet, self.num_samples, self.num_local_steps, computes)
         links, slot_time = self._uploads(plan, channel)
-        risks = self.cell.upload_risks
+        timeline = _Timeline(
+            broadcast_s=self._broadcast_s(reports, channel),
+            compute_time_s=compute_delay_s(plan.allocation.cpu_frequency_hz, workload_cycles=workload),
+            reporting=self._report(plan, reports, channel),
+            slot_time_s=slot_time,
+            deadline_s=self.cell.upload_risks.deadline_s,
+        )
         outcome = upload_outcome(
-            risks,
-            device_index=selected,
+            self.cell.upload_risks,
+            device_index=plan.selected,
             num_devices=self.cell.num_devices,
-            snr=links.sinr[selected],
-            finish_time_s=uploads_start_s + slot_time[selected],
+            snr=links.sinr[plan.selected],
+            finish_time_s=timeline.uploads_start_s + slot_time[plan.selected],
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
         )
-        # The server does not know who left, so it waits for the slot of a device that dropped out too.
-        delay_s = uploads_start_s + float(slot_time.max(initial=0.0))
-        if risks.deadline_s is not None:
-            delay_s = min(delay_s, risks.deadline_s)
-        # At the round's end everybody stops: what is late pays for the time until then, not for more.
+        sends = plan.selected[outcome.transmitted]
+        costs = self._costs(plan.allocation, timeline, computes, sends, workload, links)
+        return Outcome(plan.selected[outcome.arrived], outcome.fate, costs)
+
+    def _costs(
+        self,
+        allocation: Allocation,
+        timeline: _Timeline,
+        computes: BoolArray,
+        sends: IntArray,
+        workload: FloatArray,
+        links: UploadLinks,
+    ) -> RoundCosts:
+        """Return everybody's joules and seconds in every phase.
+
+        At the round's end everybody stops: what is late pays for the time until then, not for more.
+        """
+        broadcast_s, delay_s = timeline.broadcast_s, timeline.end_s
+        fleet, downlink, radio = self.cell.fleet, self.cell.downlink, self.cell.radio_power
         downlink_time = np.where(computes, min(broadcast_s, delay_s), 0.0)
-        compute_time = np.minimum(full_compute_time, max(delay_s - broadcast_s, 0.0))
-        report_time = reporting.time_until_s(delay_s - reports_start_s)
-        sends = selected[outcome.transmitted]
+        compute_time = np.minimum(timeline.compute_time_s, max(delay_s - broadcast_s, 0.0))
+        report_time = timeline.reporting.time_until_s(delay_s - timeline.reports_start_s)
         upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
-        upload_time[sends] = np.minimum(slot_time[sends], max(delay_s - uploads_start_s, 0.0))
-        radio = self.cell.radio_power
+        upload_time[sends] = np.minimum(
+            timeline.slot_time_s[sends], max(delay_s - timeline.uploads_start_s, 0.0)
+        )
+        power = allocation.transmit_power_w
         with_power = sends[power[sends] > 0]  # without power there is no energy, however long it lasts
         upload_energy[with_power] = upload_energy_j(power[with_power], upload_time[with_power], radio=radio)
+        full_compute_energy = compute_energy_j(
+            allocation.cpu_frequency_hz, workload_cycles=workload, capacitance=fleet.capacitance
+        )
         idle_time = np.maximum(delay_s - (downlink_time + compute_time + report_time + upload_time), 0.0)
-        costs = RoundCosts(
+        return RoundCosts(
             downlink_energy_j=downlink_time * (0.0 if downlink is None else downlink.receive_power_w),
             downlink_time_s=downlink_time,
             broadcast_energy_j=0.0 if downlink is None else downlink.power_w * min(broadcast_s, delay_s),
-            compute_energy_j=compute_energy_j(
-                frequency, workload_cycles=workload, capacitance=fleet.capacitance
-            )
-            * _share(compute_time, full_compute_time),
+            compute_energy_j=full_compute_energy * _share(compute_time, timeline.compute_time_s),
             compute_time_s=compute_time,
             report_energy_j=report_time * radio.drain_w(fleet.max_power_w),
             report_time_s=report_time,
@@ -103,7 +141,6 @@ class CellWorld:
             delay_s=delay_s,
             links=links,
         )
-        return Outcome(selected[outcome.arrived], outcome.fate, costs)
 
     def _broadcast_s(self, reports: Reports, channel: ChannelDraw) -> float:
         if self.cell.downlink is None:
