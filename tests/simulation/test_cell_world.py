@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -464,3 +465,34 @@ def test_a_plan_without_blocks_or_a_round_without_a_channel_cannot_be_played(tmp
             ProblemError, match="a cell plays plans with blocks and powers, got none. Use a C"
         ):
             cell.world.play(0, plan, reports, air)
+
+
+def played_with_power(cell: HandCell, power_w: list[float]) -> Outcome:
+    channel = cell.world.channel(0)
+    planned = play(cell.planner, [5.0, 4.0], 0, channel)
+    allocation = replace(planned.allocation, transmit_power_w=np.array(power_w))
+    return cell.world.play(0, replace(planned.plan, allocation=allocation), planned.reports, channel)
+
+
+def test_an_upload_that_never_ends_is_refused_unless_there_is_a_deadline(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match="upload of device 1 never ends, as its rate is 0 bit/s"):
+        played_with_power(greedy_cell(tmp_path), [1.0, 0.0])
+    late = played_with_power(greedy_cell(tmp_path, losses={"deadline_s": 20.0}), [1.0, 0.0])
+    assert late.fate.tolist() == [UploadFate.ARRIVED, UploadFate.LATE]
+    assert late.costs is not None
+    assert late.costs.delay_s == 20.0
+    assert late.costs.upload_time_s[1] == pytest.approx(20.0 - 8.0)  # all have computed after 8 seconds
+    assert late.costs.upload_energy_j[1] == 0.0
+    assert late.costs.idle_time_s[0] == pytest.approx(20.0 - 8.0 - late.costs.upload_time_s[0])
+
+
+def test_reports_and_waiting_are_free_unless_said(tmp_path: Path) -> None:
+    world = greedy_cell(tmp_path).world
+    plain = CellWorld(
+        cell=world.cell,
+        num_samples=world.num_samples,
+        num_local_steps=world.num_local_steps,
+        model_bits=world.model_bits,
+        seed=0,
+    )
+    assert (plain.report_bits, plain.idle_power_w) == (0.0, 0.0)

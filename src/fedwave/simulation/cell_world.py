@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +86,12 @@ class CellWorld:
             slot_time_s=slot_time,
             deadline_s=self.cell.upload_risks.deadline_s,
         )
+        if math.isinf(timeline.end_s):
+            device = int(np.argmax(slot_time))
+            raise ProblemError(
+                f"the upload of device {device} never ends, as its rate is {links.rate_bps[device]:g} bit/s. "
+                "Give it power and a gain, or set cell.losses.deadline_s."
+            )
         outcome = upload_outcome(
             self.cell.upload_risks,
             device_index=plan.selected,
@@ -120,8 +127,7 @@ class CellWorld:
             timeline.slot_time_s[sends], max(delay_s - timeline.uploads_start_s, 0.0)
         )
         power = allocation.transmit_power_w
-        with_power = sends[power[sends] > 0]  # without power there is no energy, however long it lasts
-        upload_energy[with_power] = upload_energy_j(power[with_power], upload_time[with_power], radio=radio)
+        upload_energy[sends] = upload_energy_j(power[sends], upload_time[sends], radio=radio)
         full_compute_energy = compute_energy_j(
             allocation.cpu_frequency_hz, workload_cycles=workload, capacitance=fleet.capacitance
         )
