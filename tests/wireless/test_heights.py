@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fedwave.errors import ConfigError, ProblemError
 from fedwave.wireless.load import load_cell, load_cell_config
-from fedwave.wireless.path_loss import UrbanMacro, UrbanMicro, highest_environment_m
+from fedwave.wireless.path_loss import (
+    UrbanMacro,
+    UrbanMicro,
+    draw_environment_height_m,
+    highest_environment_m,
+)
 
 
 @pytest.mark.parametrize("scenario", [UrbanMicro, UrbanMacro])
@@ -27,6 +33,19 @@ def test_a_base_station_must_stand_above_its_surroundings():
             device_height_m=22.5,
             environment_height_m=21.0,
         )
+    with pytest.raises(ProblemError, match="must exceed UMa's environment height of 21 m, got 20 and 22.5"):
+        UrbanMacro(
+            carrier_frequency_hz=2e9,
+            base_station_height_m=20.0,
+            device_height_m=22.5,
+            environment_height_m=np.array([1.0, 21.0]),  # the highest counts
+        )
+
+
+def test_within_18_metres_no_roof_is_in_between():
+    near_m = np.full(200, 17.9)
+    drawn_m = draw_environment_height_m(near_m, device_height_m=22.5, rng=np.random.default_rng(0))
+    assert set(drawn_m) == {1.0}
 
 
 @pytest.mark.parametrize(

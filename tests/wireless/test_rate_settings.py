@@ -147,3 +147,34 @@ def test_work_follows_from_the_models_operations_unless_it_is_given():
     assert given.fleet.cycles_per_operation is None
     cell = Cell.build(given, num_devices=2, seed=0, operations_per_sample=1e6)
     assert cell.fleet.cycles_per_sample.tolist() == [7.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"efficiency": 0.0}, "efficiency must lie in 0 to 1, got 0"),
+        ({"efficiency": 1.01}, "efficiency must lie in 0 to 1, got 1.01"),
+        ({"max_spectral_efficiency": 0.0}, "max_spectral_efficiency must be > 0, got 0"),
+        ({"max_spectral_efficiency": math.inf}, "max_spectral_efficiency must be > 0, got inf"),
+        ({"min_snr": -0.1}, "min_snr must be >= 0, got -0.1"),
+        ({"min_snr": math.inf}, "min_snr must be >= 0, got inf"),
+        ({"max_spectral_efficiency": 1.0, "min_snr": 1.0}, "min_snr = 1 must lie below 1"),
+    ],
+)
+def test_a_rate_that_no_modem_has_is_refused(settings, message):
+    with pytest.raises(ProblemError, match=message):
+        RateModel(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"amplifier_efficiency": 0.0}, "amplifier_efficiency must lie in 0 to 1, got 0"),
+        ({"amplifier_efficiency": 1.01}, "amplifier_efficiency must lie in 0 to 1, got 1.01"),
+        ({"circuit_power_w": -1.0}, "circuit_power_w must be >= 0, got -1"),
+        ({"circuit_power_w": math.inf}, "circuit_power_w must be >= 0, got inf"),
+    ],
+)
+def test_a_radio_that_cannot_be_is_refused(settings, message):
+    with pytest.raises(ProblemError, match=message):
+        RadioPower(**settings)
