@@ -11,7 +11,7 @@ from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.result import OWN_TEST
-from fedwave.reproduce.tables import Row, paired
+from fedwave.reproduce.tables import Row, Tables, paired
 from fedwave.runs.compare import Interval, interval
 
 USUAL = "as we read it"
@@ -149,10 +149,8 @@ def _names(readings: Iterable[Reading]) -> str:
 
 def _accuracies(rows: Sequence[Row], column: str = "accuracy", **labels: Any) -> dict[str, BySeed]:
     """Return each learner's accuracies by seed, from the rows with these labels."""
-    own = [row for row in rows if all(row[name] == value for name, value in labels.items())]
-    return {
-        scheme: {row["seed"]: row[column] for row in own if row["scheme"] == scheme} for scheme in LEARNERS
-    }
+    tables = Tables({"": rows})
+    return {scheme: tables.by_seed("", column, scheme=scheme, **labels) for scheme in LEARNERS}
 
 
 def _reading(dataset: str, name: str, values: Mapping[str, BySeed], usual: Mapping[str, BySeed]) -> Reading:

@@ -155,8 +155,8 @@ def _part_cells(part: JudgedPart) -> list[str]:
 
 def _measured(part: JudgedPart) -> str:
     seen = part.outcome
-    shown = Interval(seen.mean, seen.half_width, seen.count)
-    return f"{shown} {part.part.unit}".strip().replace("-", "−")
+    shown = str(Interval(seen.mean, seen.half_width, seen.count)).replace("-", "−")
+    return f"{shown} {part.part.unit}".strip()
 
 
 def _more_seeds(part: JudgedPart) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +85,7 @@ class CellWorld:
             slot_time_s=slot_time,
             deadline_s=self.cell.upload_risks.deadline_s,
         )
-        if math.isinf(timeline.end_s):
+        if timeline.deadline_s is None and np.isinf(slot_time).any():
             device = int(np.argmax(slot_time))
             raise ProblemError(
                 f"the upload of device {device} never ends, as its rate is {links.rate_bps[device]:g} bit/s. "
