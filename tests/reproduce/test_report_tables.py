@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,7 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.statistics import Outcome
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
+from fedwave.runs.compare import Interval
 
 ACCURACY = {"NUFM": (0.7, 0.8, 0.9), "Per-FedAvg": (0.6, 0.75, 0.8), "FedAvg": (0.75, 0.7, 0.65)}
 
@@ -152,6 +154,17 @@ def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
     assert summary("fashion-mnist", [found["as we read it"]]).endswith(
         "is seen under none; that and a lead over Per-FedAvg as large as the paper's under none"
     )
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "seen"),
+    [(4.0, 3.9, "yes"), (4.0, 4.1, "unclear"), (-4.0, 9.3, "unclear"), (-4.0, 9.2, "no"), (4.0, 1.2, "no")],
+)
+def test_an_interval_with_zero_and_the_papers_lead_shows_neither(
+    mean: float, half_width: float, seen: str
+) -> None:
+    usual = next(readings_of_the_test(probes()))  # the paper's lead is 5.29
+    assert replace(usual, lead=Interval(mean, half_width, 3)).size == seen
 
 
 def test_the_table_of_readings_begins_with_the_paper() -> None:

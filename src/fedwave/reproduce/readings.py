@@ -57,11 +57,13 @@ class Reading:
 
     @property
     def size(self) -> str:
-        """Whether the paper's lead over Per-FedAvg lies in the interval of ours."""
+        """Whether the paper's lead over Per-FedAvg lies in the interval of ours; unclear if zero does too."""
         paper = TABLE_2.get(self.dataset)
         if paper is None or math.isnan(self.lead.half_width):
             return "unknown"
-        return "yes" if abs(self.lead.mean - (paper[0] - paper[1])) <= self.lead.half_width else "no"
+        if abs(self.lead.mean - (paper[0] - paper[1])) > self.lead.half_width:
+            return "no"
+        return "yes" if abs(self.lead.mean) > self.lead.half_width else "unclear"
 
     def row(self) -> dict[str, Any]:
         """Return the reading as a row of readings.csv."""

@@ -65,7 +65,8 @@ STEPPED = (
 READINGS = (
     "One reading is changed at a time, on the same seeds. “Paper's order”: yes if both leads of NUFM are "
     "above zero by their 95 % intervals, no if one is below, else unclear. “Paper's lead”: whether its lead "
-    "over Per-FedAvg lies in the interval of ours. These intervals are not corrected for their number."
+    "over Per-FedAvg lies in the interval of ours; unclear if zero does as well. These intervals are not "
+    "corrected for their number."
 )
 READ_AS = {"table-2": f"{TESTED} {READINGS}", "readings": f"{TRAINED} {READINGS}", "fig-3": STEPPED}
 
