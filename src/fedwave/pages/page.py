@@ -92,10 +92,13 @@ class Html(str):
 
 
 def _cell(content: Any) -> str:
-    """Return a cell's HTML; a number and its interval stay on one line."""
+    """Return a cell's HTML; a number stays on one line with its interval, and with what it is."""
     if isinstance(content, Html):
         return str(content)
-    return escape(str(content)).replace(" ± ", "\u00a0±\u00a0")
+    text = escape(str(content))
+    for sign in "±=":
+        text = text.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return text
 
 
 def _section(one: Section) -> str:

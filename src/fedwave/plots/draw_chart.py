@@ -22,7 +22,7 @@ def draw_chart(chart: Chart, path: Path) -> Path:
     rows = -(-len(chart.panels) // columns)
     names = chart.names if any(panel.kind == "line" for panel in chart.panels) else []
     names = names if len(names) > 1 else []
-    in_a_row = max(1, int(columns * 50 / (max(map(len, names), default=0) + 8)))
+    in_a_row = max(1, int(columns * 50 / (max(map(len, names), default=0) + 9)))
     legend_height = 0.22 * -(-len(names) // in_a_row)
     figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
     handles: dict[str, Any] = {}
@@ -43,6 +43,7 @@ def draw_chart(chart: Chart, path: Path) -> Path:
             ncols=min(len(names), in_a_row),
             fontsize=8,
             frameon=False,
+            handlelength=3.2,  # shows that a dashed line is one, also under its marker
         )
     return save_figure(figure, path)
 
