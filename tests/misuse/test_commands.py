@@ -40,7 +40,7 @@ WORDS = [
     (["resume", "."], ". is not a run folder"),
     (["resume", "notes.txt"], "notes.txt is not a run folder"),
     (["resume", LONG], "File name too long"),
-    (["compare"], "Missing argument 'RUN_DIR...'"),
+    (["compare"], "Missing argument 'RUN_DIR'"),
     (["compare", "absent"], "absent is not a run folder"),
     (["compare", LONG], "File name too long"),
     (["presets", "../x"], '"../x" is neither a preset'),

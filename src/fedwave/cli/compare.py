@@ -9,7 +9,7 @@ from rich.console import Console
 
 
 def compare(
-    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR...", help="Folders of runs, finished or not."),
+    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR", help="Folders of runs, finished or not."),
     plot: Path = typer.Option(Path("comparison.png"), "--plot", help="Picture to write."),
     target: float | None = typer.Option(
         None,

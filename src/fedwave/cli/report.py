@@ -8,7 +8,7 @@ import typer
 
 
 def report(
-    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR...", help="Folders of runs, finished or not."),
+    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR", help="Folders of runs, finished or not."),
     out: Path = typer.Option(Path("report.html"), "--out", "-o", help="Page to write."),
 ) -> None:
     """Make one HTML page of runs: it opens offline, and its charts answer to the mouse.

@@ -22,7 +22,7 @@ SECONDS_IN_A_MINUTE = 60.0
 def reproduce_command(
     items: list[str] = typer.Argument(
         None,
-        metavar="[ITEM]...",
+        metavar="ITEM",
         help="table-2, fig-2 to fig-7, readings, beyond; all of them without one.",
         show_default=False,
     ),
