@@ -6,7 +6,13 @@ import math
 from collections.abc import Iterable, Mapping
 
 from fedwave.reproduce.items import ITEMS, IVES, LEARNERS, URAL
-from fedwave.reproduce.readings import JUDGED, readings_of_the_test
+from fedwave.reproduce.readings import (
+    JUDGED,
+    by_dataset,
+    readings_of_the_test,
+    readings_of_training,
+    summary,
+)
 from fedwave.reproduce.report import markdown_table
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
@@ -27,6 +33,7 @@ HARDER_DATASET = "cifar-100"  # beside it, where the learners differ
 HARDEST_DATASET = "tiny-imagenet"
 ON_TRAINING_DEVICES = JUDGED["training devices"]
 LEADS_AFTER = (5, 19, 50)  # rounds
+LEADS_WITH = (1, 10)  # local steps
 
 
 def verdicts() -> str:
@@ -62,13 +69,18 @@ def numbers() -> dict[str, str]:
         found[f"{prefix}seeds"] = str(lead.count)
     for dataset, prefix in ((DATASET, ""), (HARDER_DATASET, "harder_")):
         for after in LEADS_AFTER:
-            lead = interval(list(_lead_in_loss(dataset, after).values()))
-            found[f"{prefix}lead_{after}"] = f"{points(lead.mean, lead.half_width)} %"
+            found[f"{prefix}lead_{after}"] = _lead_after(dataset, after)
+        for steps in LEADS_WITH:
+            found[f"{prefix}lead_with_{steps}"] = _lead_with(tables, dataset, steps)
     for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / PROBES)):
         prefix = {DATASET: "", HARDER_DATASET: "harder_"}.get(reading.dataset)
         if prefix is not None and reading.name == ON_TRAINING_DEVICES:
             for key, lead in (("per_fedavg", reading.lead), ("fedavg", reading.other_lead)):
                 found[f"{prefix}training_minus_{key}"] = _signed(lead)
+    trained = by_dataset(list(readings_of_training(read_rows(FOLDER / "readings" / SEEDS))))
+    found["trained_otherwise"] = ". ".join(summary(dataset, own) for dataset, own in trained.items())
+    found["trained_seeds"] = str(min(one.lead.count for own in trained.values() for one in own))
+    found["steps_seeds"] = str(len({row["seed"] for row in tables.rows["fig-3"]}))
     found["spread"] = _range(accuracy["NUFM"].values()) + " %"
     found["gradient_norms"] = _range(norms.values())
     if cell := read_rows(FOLDER / "fig-4" / SEEDS):
@@ -95,14 +107,22 @@ CELLS: dict[str, dict[str, str]] = {
 }
 
 
-def _lead_in_loss(dataset: str, after: int) -> dict[int, float]:
-    """Return by how many per cent NUFM's loss is below Per-FedAvg's after so many rounds, by seed."""
+def _lead_after(dataset: str, after: int) -> str:
+    """Return by how many per cent NUFM's loss is below Per-FedAvg's after so many rounds."""
     fewest = {"dataset": dataset, "value": min(row["value"] for row in read_rows(FOLDER / "fig-2" / SEEDS))}
     curves = Tables({"fig-2": read_rows(FOLDER / "fig-2" / CURVES)})
-    losses = [
-        curves.by_seed("fig-2", f"loss_{after}", scheme=scheme, **fewest) for scheme in ("NUFM", "Per-FedAvg")
-    ]
-    return {seed: 100.0 * (1.0 - own / other) for seed, (own, other) in paired(*losses).items()}
+    return _lead_in_loss(curves, "fig-2", f"loss_{after}", **fewest)
+
+
+def _lead_with(tables: Tables, dataset: str, steps: int) -> str:
+    """Return the same in the paper's round, with so many local steps."""
+    return _lead_in_loss(tables, "fig-3", "loss_19", dataset=dataset, value=steps)
+
+
+def _lead_in_loss(tables: Tables, item: str, column: str, **labels: object) -> str:
+    losses = [tables.by_seed(item, column, scheme=scheme, **labels) for scheme in ("NUFM", "Per-FedAvg")]
+    lead = interval([100.0 * (1.0 - own / other) for own, other in paired(*losses).values()])
+    return f"{points(lead.mean, lead.half_width)} %"
 
 
 def _accuracies(tables: Tables, dataset: str) -> dict[str, dict[int, float]]:
