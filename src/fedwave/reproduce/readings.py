@@ -131,8 +131,10 @@ def by_dataset(readings: Sequence[Reading]) -> dict[str, list[Reading]]:
 
 def summary(dataset: str, readings: Sequence[Reading]) -> str:
     """Return which of a dataset's readings show the paper's order, and which its lead as well."""
-    both = _names(one for one in readings if one.order == one.size == "yes")
     seen = order_seen(dataset, readings)
+    if not any(one.order == "yes" for one in readings):
+        return seen
+    both = _names(one for one in readings if one.order == one.size == "yes")
     return f"{seen}; that and a lead over Per-FedAvg as large as the paper's under {both}"
 
 
