@@ -73,8 +73,9 @@ def numbers() -> dict[str, str]:
             found[f"{prefix}lead_{after}"] = _lead_after(dataset, after)
         for steps in LEADS_WITH:
             found[f"{prefix}lead_with_{steps}"] = _lead_with(tables, dataset, steps)
-        most = readings_of_local_steps([row for row in tables.rows["fig-3"] if row["dataset"] == dataset])
-        found[f"{prefix}accuracy_lead_with_{LEADS_WITH[-1]}"] = _signed(list(most)[-1].lead)
+        stepped = readings_of_local_steps([row for row in tables.rows["fig-3"] if row["dataset"] == dataset])
+        lead = next(one.lead for one in stepped if one.name == f"τ = {LEADS_WITH[-1]}")
+        found[f"{prefix}accuracy_lead_with_{LEADS_WITH[-1]}"] = _signed(lead)
     for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / PROBES)):
         prefix = {DATASET: "", HARDER_DATASET: "harder_"}.get(reading.dataset)
         if prefix is not None and reading.name == ON_TRAINING_DEVICES:

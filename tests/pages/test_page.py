@@ -57,6 +57,13 @@ def test_text_cannot_become_markup_or_end_the_script() -> None:
     assert "<b>x</b>" in html_table([""], [[Html("<b>x</b>")]])
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"), [("τ = 10", "τ\u00a0=\u00a010"), ("1 ± 2 %", "1\u00a0±\u00a02 %")]
+)
+def test_a_number_stays_on_the_line_of_its_name_and_of_its_interval(given: str, shown: str) -> None:
+    assert f"<td>{shown}</td>" in html_table(["a"], [[given]])
+
+
 def test_missing_numbers_are_null_in_the_data() -> None:
     data = embedded(page("T", "", [Section("s", "S", "", [chart()])]))
     assert data["one"]["panels"][0]["series"][0]["mean"] == [3.0, None]
