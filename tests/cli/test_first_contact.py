@@ -20,7 +20,7 @@ from fedwave.cli import guard
 from fedwave.cli.app import app
 from fedwave.cli.completion import cell_beginning, preset_beginning
 from fedwave.cli.version import version_text
-from tests.docs.pages import ROOT, read
+from tools.docs.pages import ROOT, read
 
 COMMANDS = sorted(
     command.name or command.callback.__name__  # type: ignore[union-attr]

@@ -18,7 +18,7 @@ from fedwave.runs.tables import TABLES
 from fedwave.selection import POLICIES
 from fedwave.simulation import columns
 from fedwave.wireless.channels import CHANNELS
-from tests.docs.pages import read
+from tools.docs.pages import read
 
 REGISTRIES: tuple[dict[str, Any], ...] = (
     POLICIES,

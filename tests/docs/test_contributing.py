@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs.pages import ROOT, read
+from tools.docs.pages import ROOT, read
 
 SOURCE = ROOT / "src" / "fedwave"
 TABLE = (

@@ -17,7 +17,7 @@ from fedwave.cli.app import app
 from fedwave.experiments import load_experiment, preset_names
 from fedwave.selection import POLICIES
 from fedwave.simulation.round import decide_round, play_round, take_models
-from tests.docs.pages import PAGES, ROOT, read
+from tools.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
 

@@ -1,4 +1,4 @@
-"""What is generated stands in the pages as the code and the measurements have it: `python -m tests.docs`."""
+"""What is generated stands in the pages as the code and the measurements have it: `python -m tools.docs`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fedwave.experiments.schemes import SCHEMES
 from fedwave.runs.run import run_experiment
 from fedwave.settings.section import Section
 from fedwave.wireless.config import CellConfig
-from tests.docs import GENERATED
-from tests.docs.module_tree import NUM_GROUND, PARTS, SOURCE
-from tests.docs.pages import PAGES, ROOT, read, written_part
-from tests.docs.results_numbers import ABOUT, SHOWN, filled_in, marked, measurements, values
+from tools.docs import GENERATED
+from tools.docs.module_tree import FOLDERS, SOURCE
+from tools.docs.pages import PAGES, ROOT, read, written_part
+from tools.docs.results_numbers import ABOUT, SHOWN, filled_in, marked, measurements, values
 
 
 @pytest.mark.parametrize(("page", "name"), GENERATED)
 def test_a_generated_part_is_up_to_date(page, name):
-    assert written_part(page, name) == GENERATED[page, name](), "run: python -m tests.docs"
+    assert written_part(page, name) == GENERATED[page, name](), "run: python -m tools.docs"
 
 
 # Columns --------------------------------------------------------------------------------------------------
@@ -91,19 +91,19 @@ def test_the_schemes_shown_are_what_they_stand_for():
 
 
 def test_the_tree_names_every_module_once():
-    shown = re.findall(r"^ *(\w+\.py) ", written_part("one-round.md", "tree"), re.MULTILINE)
+    shown = re.findall(r"^ *(\w+\.py) ", written_part("modules.md", "tree"), re.MULTILINE)
     existing = [path.name for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
     assert sorted(shown) == sorted(existing)
     folders = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
-    assert folders <= set(PARTS)
+    assert folders == set(FOLDERS)
 
 
 def test_imports_point_from_later_parts_to_earlier_ones():
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", written_part("one-round.md", "imports"), re.MULTILINE)
-    assert [part for part, _ in rows] == list(PARTS[NUM_GROUND:-1])
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", written_part("modules.md", "imports"), re.MULTILINE)
+    assert [part for part, _ in rows] == list(FOLDERS)
     for part, used in rows:
         for other in re.findall(r"`(\w+)`", used):
-            assert PARTS.index(other) < PARTS.index(part), f"{part} imports {other}"
+            assert FOLDERS.index(other) < FOLDERS.index(part), f"{part} imports {other}"
 
 
 # Measured numbers -----------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_imports_point_from_later_parts_to_earlier_ones():
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_a_page_shows_the_numbers_of_the_results_file(page):
     text = page.read_text(encoding="utf-8")
-    assert text == filled_in(text), "change docs/results.toml, then run: python -m tests.docs"
+    assert text == filled_in(text), "change docs/results.toml, then run: python -m tools.docs"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from fedwave.experiments.schema import Experiment
 from fedwave.runs.tables import TABLES
 from fedwave.settings.layers import sections_in
-from tests.docs.pages import ROOT, read
+from tools.docs.pages import ROOT, read
 
 ROWS = [
     [cell.strip() for cell in row.split("|")]

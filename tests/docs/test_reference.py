@@ -8,8 +8,8 @@ from importlib import import_module
 import pytest
 
 import fedwave
-from tests.docs.api_table import GROUPS
-from tests.docs.pages import ROOT, read
+from tools.docs.api_table import GROUPS
+from tools.docs.pages import ROOT, read
 
 EQUATIONS = read("equations.md")
 SECTIONS = re.findall(r"^### (.+)\n((?:(?!^###? ).*\n?)*)", EQUATIONS, re.MULTILINE)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.docs.api_table import GROUPS
-from tests.docs.pages import DOCS, ROOT, read
+from tools.docs.api_table import GROUPS
+from tools.docs.pages import DOCS, ROOT, read
 
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "README.md")
 PARTS = (*PAGES, "mkdocs.yml", "docs", "examples", "src")

@@ -21,7 +21,7 @@ from fedwave.simulation.devices import ThreadDevices
 from fedwave.simulation.state import State
 from fedwave.wireless.channels import CHANNELS
 from fedwave.wireless.load import load_cell
-from tests.docs.pages import read
+from tools.docs.pages import read
 
 # The parts that a newcomer must find, and the dict or slot that takes each.
 PARTS = {

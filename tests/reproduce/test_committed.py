@@ -17,7 +17,7 @@ from fedwave.reproduce.tables import Tables
 from fedwave.reproduce.trial import run_trial
 from fedwave.reproduce.verdicts import claim_rows, judge
 from fedwave.runs.provenance import processor
-from tests.docs.pages import DOCS
+from tools.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
 needs_results = pytest.mark.skipif(

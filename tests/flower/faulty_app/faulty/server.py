@@ -3,6 +3,7 @@ import time
 from pathlib import Path
 
 from flwr.serverapp import ServerApp
+
 from tests.flower.toy_server import first_arrays, strategy
 
 app = ServerApp()

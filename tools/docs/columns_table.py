@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS
 from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS
-from tests.docs.pages import escape
+from tools.docs.pages import escape
 
 # The columns that say where a row belongs. They are the same for every run.
 ROUND = ("round", "integer", "", "k, from 0")

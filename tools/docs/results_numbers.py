@@ -4,7 +4,7 @@ Those of the group ``reproduction`` are computed from the tables in docs/reprodu
 
 A page says ``<!--=round.seconds-->0.59 s<!--/=-->``; only the value is visible. A value of several lines (a
 table) stands between its marks on lines of its own. To publish another measurement, change docs/results.toml
-and run ``python -m tests.docs``.
+and run ``python -m tools.docs``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-from tests.docs.pages import DOCS
-from tests.docs.reproduced import numbers
+from tools.docs.pages import DOCS
+from tools.docs.reproduced import numbers
 
 FILE = DOCS / "results.toml"
 SHOWN = re.compile(r"<!--=([\w.-]+)-->(.*?)<!--/=-->", re.DOTALL)

@@ -13,7 +13,7 @@ from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.wireless.config import CellConfig
-from tests.docs.pages import escape
+from tools.docs.pages import escape
 
 SCHEME_ROW = "| `scheme` | – | Stands for a gradient, a policy and a method: " + ", ".join(SCHEMES) + ". |"
 

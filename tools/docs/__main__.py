@@ -1,13 +1,13 @@
 """Rewrites what is generated in the documentation.
 
-python -m tests.docs
+python -m tools.docs
 """
 
 from __future__ import annotations
 
-from tests.docs import GENERATED
-from tests.docs.pages import PAGES, write_part
-from tests.docs.results_numbers import filled_in
+from tools.docs import GENERATED
+from tools.docs.pages import PAGES, write_part
+from tools.docs.results_numbers import filled_in
 
 for (page, name), text in GENERATED.items():
     write_part(page, name, text())

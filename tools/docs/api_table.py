@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import fedwave
-from tests.docs.pages import escape
+from tools.docs.pages import escape
 
 # Every name of ``fedwave.__all__`` once, by what it is for.
 GROUPS: dict[str, tuple[str, ...]] = {

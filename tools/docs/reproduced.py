@@ -26,7 +26,7 @@ from fedwave.reproduce.tables import CURVES, PROBES, SEEDS, Tables, paired, read
 from fedwave.reproduce.verdicts import judge
 from fedwave.runs.compare import Interval, interval
 from fedwave.runs.ratio import Ratio
-from tests.docs.pages import DOCS
+from tools.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
 DATASET = "fashion-mnist"  # the one that pages quote

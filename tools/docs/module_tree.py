@@ -1,22 +1,17 @@
-"""The tree of modules and the table of imports in docs/one-round.md, read from the source."""
+"""The tree of modules and the table of imports in docs/modules.md, read from the source."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-from tests.docs.pages import ROOT
+from tools.docs.pages import ROOT
 
 SOURCE = ROOT / "src" / "fedwave"
+# Single files that stand on their own: the ground under all.
+GROUND = tuple(sorted({file.stem for file in SOURCE.glob("*.py")} - {"__init__", "__main__"}))
 # In the order in which imports point: each part may use those before it.
-PARTS = (
-    "errors",
-    "rng",
-    "units",
-    "memory",
-    "toml_text",
-    "numerics",
-    "console",
+FOLDERS = (
     "settings",
     "learning",
     "wireless",
@@ -33,32 +28,28 @@ PARTS = (
     "flower",
     "explore",
     "cli",
-    "__main__",
 )
-NUM_GROUND = 7  # single files that stand on their own
 
 
 def tree() -> str:
     """Return every module with the first line of its docstring, folder by folder."""
     lines = ["```text"]
-    for part in PARTS:
-        path = SOURCE / part
-        lines += (
-            _folder(path, "") if path.is_dir() else [_line(path.with_suffix(".py"), "", path.name + ".py")]
-        )
+    lines += [_line(SOURCE / f"{name}.py", "", f"{name}.py") for name in GROUND]
+    for folder in FOLDERS:
+        lines += _folder(SOURCE / folder, "")
+    lines.append(_line(SOURCE / "__main__.py", "", "__main__.py"))
     return "\n".join([*lines, "```", ""])
 
 
 def imports_table() -> str:
-    """Return what each part imports of the others."""
+    """Return what each folder imports of the others; all may use the ground."""
     rows = []
-    for part in PARTS:
-        path = SOURCE / part
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
-        used = set().union(*(imported_parts(file) for file in files)) - {part, "fedwave"}
-        ordered = [f"`{other}`" for other in PARTS if other in used and other not in PARTS[:NUM_GROUND]]
-        rows.append(f"| `{part}` | {', '.join(ordered) or '–'} |")
-    return "\n".join(["| part | imports |", "|---|---|", *rows[NUM_GROUND:-1], ""])
+    for folder in FOLDERS:
+        files = (SOURCE / folder).rglob("*.py")
+        used = set().union(*(imported_parts(file) for file in files)) - {folder}
+        ordered = [f"`{other}`" for other in FOLDERS if other in used]
+        rows.append(f"| `{folder}` | {', '.join(ordered) or '–'} |")
+    return "\n".join(["| part | imports |", "|---|---|", *rows, ""])
 
 
 def imported_parts(file: Path) -> set[str]:

@@ -1,0 +1,1 @@
+"""Tools of the repository, beside the package: `python -m tools.docs` writes generated documentation."""
