@@ -28,12 +28,12 @@ from typing import Any
 
 import psutil
 
+from fedwave.devices.ray.connection import ClusterOptions, load_ray
+from fedwave.devices.ray.executor import RayDevices
+from fedwave.devices.workers import available_cores
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning.parameters import num_parameters
-from fedwave.simulation.devices.cluster.connection import ClusterOptions, load_ray
-from fedwave.simulation.devices.cluster.ray_devices import RayDevices
-from fedwave.simulation.devices.workers import available_cores
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 

@@ -30,8 +30,8 @@ from flwr.app import ArrayRecord, Context
 from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
 
+from fedwave.devices.workers import available_cores
 from fedwave.flower import PoolDevice, client_app, initial_arrays, simulation_of, strategy_of_experiment
-from fedwave.simulation.devices.workers import available_cores
 
 
 def config_of(num_devices: int) -> dict[str, str]:

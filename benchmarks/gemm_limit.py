@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedwave.devices import LocalWork
 from fedwave.learning.models import Cnn
-from fedwave.simulation.devices import LocalWork
 
 
 class GemmLimit:

@@ -25,11 +25,11 @@ from scipy import stats
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
+from fedwave.devices.work import ComputedChunk, LocalWork
 from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning.precision import require_precision
-from fedwave.simulation.devices.work import ComputedChunk, LocalWork
 
 PLAIN, ROUNDED, CONTROL = "float32", "bfloat16", "float32, other chunks"
 

@@ -31,16 +31,19 @@ ALLOWED: dict[str, set[str]] = {
     "selection": GROUND,
     "allocation": GROUND | {"wireless"},
     "server": GROUND | {"wireless", "selection", "allocation"},
-    "simulation": GROUND | {"learning", "wireless", "data", "selection", "allocation", "server"},
-    "experiments": GROUND | DISCIPLINES | {"server", "simulation"},
-    "runs": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "console"},
+    "devices": GROUND | {"learning", "data", "selection", "server"},
+    "simulation": GROUND | {"learning", "wireless", "allocation", "selection", "server", "devices"},
+    "experiments": GROUND | DISCIPLINES | {"server", "devices", "simulation"},
+    "runs": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "console"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
     "pages": GROUND | {"experiments", "runs", "plots"},
-    "reproduce": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs", "plots", "pages"},
+    "reproduce": GROUND
+    | DISCIPLINES
+    | {"server", "devices", "simulation", "experiments", "runs", "plots", "pages"},
     "cli": GROUND
     | DISCIPLINES
     | {"server", "experiments", "runs", "plots", "console", "pages", "reproduce", "explore"},
-    "flower": GROUND | DISCIPLINES | {"server", "simulation", "experiments", "runs"},
+    "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
 }
 

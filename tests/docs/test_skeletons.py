@@ -13,11 +13,11 @@ from torch import Tensor
 
 from fedwave.allocation import METHODS, Method, allocate, violations
 from fedwave.data import PARTITIONS
+from fedwave.devices import ThreadDevices
 from fedwave.learning import LOCAL_RULES, MODELS, SERVER_STEPS, TASKS, Batch, Metric, Model, build_model
 from fedwave.runs.folder import RunFolder
 from fedwave.selection import POLICIES, Candidates, History
 from fedwave.server import problem_of_cell
-from fedwave.simulation.devices import ThreadDevices
 from fedwave.simulation.state import State
 from fedwave.wireless.channels import CHANNELS
 from fedwave.wireless.load import load_cell

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from fedwave.data import load_dataset
+from fedwave.devices import EvaluationWork, LocalWork
 from fedwave.experiments import Experiment, build, engine, experiment_from
 from fedwave.server import CellPlanner
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.devices import EvaluationWork, LocalWork
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.wireless.cell import Cell

@@ -12,7 +12,7 @@ import torch
 from fedwave.errors import ConfigError
 from fedwave.learning import precision
 from fedwave.learning.precision import PRECISIONS, product_type, products_in, require_precision
-from tests.simulation.pools import NUM_DEVICES, local_work
+from tests.devices.pools import NUM_DEVICES, local_work
 
 CPU = torch.device("cpu")
 

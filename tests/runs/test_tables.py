@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.errors import RunError
 from fedwave.learning.tasks import Classification, Regression
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, TABLES, read_table, rows_of, to_csv
-from fedwave.simulation.records import HeldOutResult, RoundRecord
+from fedwave.simulation.records import RoundRecord
 from tests.experiments.cell_tables import PAPER_CELL, STREET_CELL, experiment
 
 # Doubles that a careless writer rounds: a third, the smallest of all, a long one, minus zero, a whole one.

@@ -1,16 +1,3 @@
-"""One thread for what the tests compute by hand, as every worker has: more would move last bits."""
+"""What the devices compute is compared to the bit here, too."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+from tests.devices.conftest import _one_thread  # noqa: F401 - a fixture for all tests of this folder

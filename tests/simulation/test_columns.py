@@ -11,6 +11,7 @@ import pytest
 
 from fedwave.allocation import Allocation
 from fedwave.allocation.solution import Status
+from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Classification, Regression
 from fedwave.server import Plan, Reports
 from fedwave.simulation.columns import (
@@ -22,7 +23,6 @@ from fedwave.simulation.columns import (
     record_round,
 )
 from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
-from fedwave.simulation.records import HeldOutResult
 from fedwave.simulation.round import RoundEvents
 from fedwave.simulation.world import Outcome
 from fedwave.wireless.delivery import UploadFate

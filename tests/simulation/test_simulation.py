@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.errors import DivergenceError
 from fedwave.experiments import experiment_from
 from fedwave.experiments.build import build_simulation
@@ -17,7 +18,7 @@ from fedwave.learning import LOCAL_RULES
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES
 from fedwave.server import Planner, PlannerState
-from fedwave.simulation.records import HeldOutResult, RoundRecord
+from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 from tests.simulation.plain import (

@@ -19,6 +19,7 @@ FOLDERS = (
     "selection",
     "allocation",
     "server",
+    "devices",
     "simulation",
     "experiments",
     "runs",

@@ -25,6 +25,8 @@ from fedwave.data import (
     split_of_dataset,
     standardise_warnings,
 )
+from fedwave.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
+from fedwave.devices.batching import choose_batching
 from fedwave.errors import ConfigError, require_type
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.engine import build_engine, choose_device
@@ -45,8 +47,6 @@ from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
 from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
-from fedwave.simulation.devices.batching import choose_batching
 from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.world import IdealWorld

@@ -8,11 +8,11 @@ from functools import partial
 
 import torch
 
+from fedwave.devices import Devices, EvaluationWork, LocalWork, ThreadDevices
+from fedwave.devices.ray.connection import ClusterOptions, load_ray
+from fedwave.devices.ray.executor import RayDevices
 from fedwave.errors import ConfigError
 from fedwave.experiments.schema import ExecutionSection
-from fedwave.simulation.devices import Devices, EvaluationWork, LocalWork, ThreadDevices
-from fedwave.simulation.devices.cluster.connection import ClusterOptions, load_ray
-from fedwave.simulation.devices.cluster.ray_devices import RayDevices
 
 
 def build_engine(

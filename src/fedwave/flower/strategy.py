@@ -19,6 +19,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 from flwr.supercore import log
 
+from fedwave.devices.divergence import require_finite_model
 from fedwave.errors import DivergenceError
 from fedwave.flower.account import RoundAccount
 from fedwave.flower.checks import BadReply, metrics_of
@@ -34,7 +35,6 @@ from fedwave.runs.lock import locked
 from fedwave.server import CellPlanner, ContributionAudit, Planner, Reports
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
 from fedwave.server.real_devices import CellReports, reachable, told_of_fleet
-from fedwave.simulation.divergence import require_finite_model
 from fedwave.simulation.round import Federation, RoundEvents, decide_round, take_models
 from fedwave.simulation.state import State
 from fedwave.units import FloatArray

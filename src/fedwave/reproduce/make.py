@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedwave.devices.workers import available_cores
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.pages.page import write_page
 from fedwave.reproduce.costs import Costs
@@ -17,7 +18,6 @@ from fedwave.reproduce.report import html_report, markdown_report
 from fedwave.reproduce.result import Results
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.write import write_claims, write_item
-from fedwave.simulation.devices.workers import available_cores
 
 RUNS = "runs"  # folder of the finished runs, gathered in runs.jsonl when all are made
 HTML, MARKDOWN = "report.html", "README.md"

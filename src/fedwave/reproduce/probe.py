@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from fedwave.devices.pool import DevicePool
+from fedwave.devices.work import EvaluationWork, as_float64
 from fedwave.learning import Parameters
 from fedwave.learning.evaluate import adapt
 from fedwave.reproduce.result import OWN_TEST
-from fedwave.simulation.devices.device_pool import DevicePool
-from fedwave.simulation.devices.work import EvaluationWork, as_float64
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import FloatArray, IntArray
 

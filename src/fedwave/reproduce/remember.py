@@ -13,12 +13,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from fedwave.devices.base import Devices, HeldOutResult
+from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.learning import Parameters
 from fedwave.learning.server_steps import ServerMean, ServerStep
 from fedwave.server import Reports
-from fedwave.simulation.devices.base import Devices
-from fedwave.simulation.devices.work import EvaluationWork, LocalWork
-from fedwave.simulation.records import HeldOutResult
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import IntArray
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Metric
 from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
-from fedwave.simulation.records import HeldOutResult
 from fedwave.simulation.round import RoundEvents
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import UploadFate

@@ -8,34 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from fedwave.learning.tasks import Metric
-from fedwave.units import FloatArray, IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutResult:
-    """The evaluation of a global model on the held-out devices, after adaptation to each of them."""
-
-    device_ids: IntArray
-    num_query: IntArray
-    loss: FloatArray
-    metric: FloatArray
-    measured: Metric  # what the metric is
-
-    @property
-    def mean_loss(self) -> float:
-        """The mean over devices, as in Eq. (1)."""
-        return float(self.loss.mean())
-
-    @property
-    def mean_metric(self) -> float:
-        """The mean over devices of each one's metric."""
-        return float(self.metric.mean())
-
-    @property
-    def pooled_metric(self) -> float:
-        """The metric over all query samples together, e.g. the share that is classified correctly."""
-        return float((self.metric * self.num_query).sum() / self.num_query.sum())
+from fedwave.devices.base import HeldOutResult
+from fedwave.units import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from fedwave.devices.base import Devices
 from fedwave.learning import Parameters
 from fedwave.learning.quantise import received_model
 from fedwave.learning.server_steps import ServerStep
 from fedwave.server import Plan, Planner, Reports
-from fedwave.simulation.devices.base import Devices
 from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.state import State
 from fedwave.simulation.world import Outcome, World

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fedwave.devices.base import Devices
+from fedwave.devices.divergence import require_finite_evaluation, require_finite_model
+from fedwave.devices.pool import DevicePool
+from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.learning import Model, Parameters, Task
 from fedwave.rng import Stream, generator
 from fedwave.selection import turning_point
 from fedwave.simulation.columns import record_round
-from fedwave.simulation.devices.base import Devices
-from fedwave.simulation.devices.device_pool import DevicePool
-from fedwave.simulation.devices.work import EvaluationWork, LocalWork
-from fedwave.simulation.divergence import require_finite_evaluation, require_finite_model
 from fedwave.simulation.facts import Facts
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round

@@ -8,14 +8,14 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from fedwave.devices.base import HeldOutResult
+from fedwave.devices.divergence import require_finite_reports
+from fedwave.devices.model_store import ModelStore
+from fedwave.devices.work import ComputedChunk, EvaluationWork, LocalWork
 from fedwave.errors import ProblemError, RunError
 from fedwave.learning import Parameters
 from fedwave.learning.parameters import unstack
 from fedwave.server import Reports
-from fedwave.simulation.devices.model_store import ModelStore
-from fedwave.simulation.devices.work import ComputedChunk, EvaluationWork, LocalWork
-from fedwave.simulation.divergence import require_finite_reports
-from fedwave.simulation.records import HeldOutResult
 from fedwave.units import FloatArray, IntArray
 
 Kept = TypeVar("Kept")  # what a store holds of a model: the model, or where it is

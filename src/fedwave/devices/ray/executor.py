@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.devices.crew import CrewDevices, Figures
+from fedwave.devices.model_store import ModelStore
+from fedwave.devices.ray import tasks
+from fedwave.devices.ray.connection import Cluster, ClusterOptions
+from fedwave.devices.ray.packing import own_modules, pack, unpack
+from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.learning import Model, Parameters
 from fedwave.learning.models.user import UserModel
-from fedwave.simulation.devices.cluster import tasks
-from fedwave.simulation.devices.cluster.connection import Cluster, ClusterOptions
-from fedwave.simulation.devices.cluster.packing import own_modules, pack, unpack
-from fedwave.simulation.devices.crew import CrewDevices, Figures
-from fedwave.simulation.devices.model_store import ModelStore
-from fedwave.simulation.devices.work import EvaluationWork, LocalWork
 from fedwave.units import IntArray
 
 # Tasks in a round for each that can run at a time: enough to keep all busy to the end although chunks and

@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from fedwave.simulation.devices.workers import Workers, available_cores
+from fedwave.devices.workers import Workers, available_cores
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 5])

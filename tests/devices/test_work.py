@@ -15,11 +15,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from fedwave.devices import EvaluationWork, LocalWork
 from fedwave.learning import LOCAL_RULES, Batch, LocalStep, Parameters
 from fedwave.rng import Stream, generator
-from fedwave.simulation.devices import EvaluationWork, LocalWork
-from tests.simulation.plain import Loss, plain_devices, plain_evaluation, plain_update, theta_of
-from tests.simulation.pools import (
+from tests.devices.pools import (
     DEVICE_IDS,
     INNER_LR,
     META_LR,
@@ -30,8 +29,9 @@ from tests.simulation.pools import (
     evaluation_work,
     local_work,
 )
+from tests.simulation.plain import Loss, plain_devices, plain_evaluation, plain_update, theta_of
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 USER = "tests.learning.models.user_modules"
 KINDS = ["cnn", "mlp", "softmax", f"{USER}:small_user_net", f"{USER}:RandomFeatures"]
 LOSSES: dict[str, Loss] = {"classification": F.cross_entropy, "regression": F.mse_loss}

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from fedwave.devices import DevicePool, EvaluationWork, LocalWork, ThreadDevices
 from fedwave.errors import DivergenceError, ProblemError
 from fedwave.learning import Parameters
 from fedwave.server import Reports
-from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, ThreadDevices
 from fedwave.units import IntArray
-from tests.simulation.pools import (
+from tests.devices.pools import (
     DEVICE_IDS,
     NUM_DEVICES,
     QUERY_SIZES,

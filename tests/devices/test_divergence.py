@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedwave.devices.base import HeldOutResult
+from fedwave.devices.divergence import require_finite_evaluation, require_finite_reports
 from fedwave.errors import DivergenceError
 from fedwave.learning.tasks import Classification
-from fedwave.simulation.divergence import require_finite_evaluation, require_finite_reports
-from fedwave.simulation.records import HeldOutResult
 
 ADVICE = "Lower algorithm.inner_lr or algorithm.meta_lr; the last good checkpoint is kept."
 IDS = np.array([30, 10, 20])

@@ -15,11 +15,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fedwave.devices.ray.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
+from fedwave.devices.ray.executor import RayDevices
 from fedwave.errors import RunError
-from fedwave.simulation.devices.cluster.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
-from fedwave.simulation.devices.cluster.ray_devices import RayDevices
-from tests.simulation.devices.cluster.cluster_fixtures import nodes, ray_devices, sleep
-from tests.simulation.devices.cluster.test_ray_devices import (
+from tests.devices.ray.clusters import nodes, ray_devices, sleep
+from tests.devices.ray.test_executor import (
     EVERYONE,
     assert_equal_models,
     assert_equal_reports,
@@ -28,10 +28,10 @@ from tests.simulation.devices.cluster.test_ray_devices import (
     outcome,
     work_of,
 )
-from tests.simulation.devices.test_threads import first_model
+from tests.devices.test_threads import first_model
 
 pytestmark = pytest.mark.processes
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behind() -> None:
@@ -79,7 +79,7 @@ def ports(*processes: object) -> set[int]:
 def test_ray_that_was_imported_too_early_to_stay_on_loopback_is_refused() -> None:
     code = (
         "import ray\n"
-        "from fedwave.simulation.devices.cluster.connection import Cluster, ClusterOptions\n"
+        "from fedwave.devices.ray.connection import Cluster, ClusterOptions\n"
         "try:\n    Cluster(ClusterOptions(workers=1))\n"
         "except Exception as error:\n    print(type(error).__name__, error, ray.is_initialized())\n"
     )

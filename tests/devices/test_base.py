@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Classification
-from fedwave.simulation.records import HeldOutResult
 
 
 def test_the_pooled_metric_weighs_devices_by_their_samples() -> None:

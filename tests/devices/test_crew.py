@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedwave.devices.crew import MAX_LOSSES, CrewDevices
+from fedwave.devices.threads import ThreadCrew
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
-from fedwave.simulation.devices.crew import MAX_LOSSES, CrewDevices
-from fedwave.simulation.devices.threads import ThreadCrew
-from tests.simulation.devices.test_threads import (
+from tests.devices.pools import evaluation_work, local_work, small_pool
+from tests.devices.test_threads import (
     EVERYONE,
     assert_equal_models,
     by_chunks,
     first_model,
 )
-from tests.simulation.pools import evaluation_work, local_work, small_pool
 
 
 class LosingCrew(ThreadCrew):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.errors import DivergenceError
 from fedwave.learning import Parameters
-from fedwave.simulation.records import HeldOutResult
 from fedwave.units import FloatArray, IntArray
 
 

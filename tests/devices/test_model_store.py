@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedwave.devices.model_store import ModelStore
 from fedwave.learning.parameters import unstack
 from fedwave.selection.top_contribution import largest
-from fedwave.simulation.devices.model_store import ModelStore
 
 
 @given(

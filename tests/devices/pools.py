@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from fedwave.data import DeviceData, dataset_from_arrays
+from fedwave.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
 from fedwave.learning import LOCAL_RULES, TASKS, build_model
-from fedwave.simulation.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
 from tests.learning.stacks import SMALL
 
 SUPPORT_SIZES = (2, 1, 3, 1, 2, 4, 1)

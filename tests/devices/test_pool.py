@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.data import DeviceData, dataset_from_arrays
+from fedwave.devices.pool import DevicePool, Standardiser, group_by_size
 from fedwave.learning.tasks import Classification
-from fedwave.simulation.devices.device_pool import DevicePool, Standardiser, group_by_size
-from tests.simulation.pools import QUERY_SIZES, SUPPORT_SIZES, small_pool
+from tests.devices.pools import QUERY_SIZES, SUPPORT_SIZES, small_pool
 
 
 @given(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from fedwave.devices.ray.packing import own_modules, pack, unpack
 from fedwave.learning.tasks.classification import Classification
-from fedwave.simulation.devices.cluster.packing import own_modules, pack, unpack
 from tests.learning.models import user_modules
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 import fedwave
+from fedwave.devices.crew import Figures, keep_best
+from fedwave.devices.model_store import ModelStore
+from fedwave.devices.ray.connection import fetch, keep
+from fedwave.devices.ray.packing import pack, unpack
+from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
-from fedwave.simulation.devices.cluster.connection import fetch, keep
-from fedwave.simulation.devices.cluster.packing import pack, unpack
-from fedwave.simulation.devices.crew import Figures, keep_best
-from fedwave.simulation.devices.model_store import ModelStore
-from fedwave.simulation.devices.work import EvaluationWork, LocalWork
 from fedwave.units import IntArray
 
 Work = tuple[LocalWork, EvaluationWork]

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import psutil
 from torch import Tensor
 
+from fedwave.devices import EvaluationWork, LocalWork
+from fedwave.devices.ray.connection import ClusterOptions, load_ray
+from fedwave.devices.ray.executor import RayDevices
 from fedwave.learning import Batch
 from fedwave.learning.tasks.base import Metric
 from fedwave.learning.tasks.classification import Classification
-from fedwave.simulation.devices import EvaluationWork, LocalWork
-from fedwave.simulation.devices.cluster.connection import ClusterOptions, load_ray
-from fedwave.simulation.devices.cluster.ray_devices import RayDevices
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.devices.pool import DevicePool
 from fedwave.learning import Batch, Model, Parameters, Task, evaluate, local_update
 from fedwave.learning.precision import products_in
 from fedwave.learning.rules import LocalRule
 from fedwave.rng import Stream, generator
 from fedwave.selection import contribution
 from fedwave.server import Reports
-from fedwave.simulation.devices.device_pool import DevicePool
 from fedwave.units import FloatArray, IntArray
 
 

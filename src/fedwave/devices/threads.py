@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from fedwave.devices.crew import CrewDevices, Figures, keep_best
+from fedwave.devices.model_store import ModelStore
+from fedwave.devices.work import EvaluationWork, LocalWork
+from fedwave.devices.workers import Workers
 from fedwave.learning import Parameters
-from fedwave.simulation.devices.crew import CrewDevices, Figures, keep_best
-from fedwave.simulation.devices.model_store import ModelStore
-from fedwave.simulation.devices.work import EvaluationWork, LocalWork
-from fedwave.simulation.devices.workers import Workers
 from fedwave.units import IntArray
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from fedwave.devices.work import LocalWork
 from fedwave.learning.models import UserModel
-from fedwave.simulation.devices.work import LocalWork
 from fedwave.units import IntArray
 
 NUM_TRIALS = 3

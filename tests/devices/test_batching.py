@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from fedwave.devices import batching
+from fedwave.devices.batching import choose_batching
 from fedwave.errors import ModelError
 from fedwave.experiments import load_experiment
 from fedwave.learning import build_model
 from fedwave.learning.models import UserModel
 from fedwave.runs.run import resume_run, run_experiment
-from fedwave.simulation.devices import batching
-from fedwave.simulation.devices.batching import choose_batching
+from tests.devices.pools import NUM_DEVICES, local_work
 from tests.runs.small_runs import StopAfter
-from tests.simulation.pools import NUM_DEVICES, local_work
 
 MODULES = "tests.learning.models.user_modules"
 NET = f"{MODULES}:small_user_net"

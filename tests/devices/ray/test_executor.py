@@ -15,19 +15,19 @@ import numpy as np
 import pytest
 import torch
 
+from fedwave.devices import EvaluationWork, LocalWork
+from fedwave.devices.ray import tasks
 from fedwave.errors import DivergenceError, ModelError, ProblemError, RunError
 from fedwave.learning.models import UserModel
-from fedwave.simulation.devices import EvaluationWork, LocalWork
-from fedwave.simulation.devices.cluster import tasks
-from tests.simulation.devices.cluster.cluster_fixtures import Deadly, nodes, ray_devices, worker_processes
-from tests.simulation.devices.test_threads import (
+from tests.devices.pools import evaluation_work, local_work, small_pool
+from tests.devices.ray.clusters import Deadly, nodes, ray_devices, worker_processes
+from tests.devices.test_threads import (
     EVERYONE,
     assert_equal_models,
     assert_equal_reports,
     devices_of,
     first_model,
 )
-from tests.simulation.pools import evaluation_work, local_work, small_pool
 
 pytestmark = pytest.mark.processes
 USER_NET = "tests.learning.models.user_modules:small_user_net"
