@@ -84,7 +84,7 @@ def best_time(call: Callable[[], object], repeats: int) -> float:
 
 def full_matrix(problem: AllocationProblem, found: Allocation) -> np.ndarray:
     """Return the value of every pair at the optimum's delay, (n, M), as IVES would match it."""
-    snr = np.expm1(problem.nat_time_s / found.upload_delay_s)
+    snr = np.expm1(problem.nat_delay_s / found.upload_delay_s)
     gain = problem.channel_gain if problem.is_frequency_selective else problem.channel_gain[:, None]
     watts = snr * problem.block_noise_w[None, :] / gain
     value = problem.contribution[:, None] - problem.energy_weight * found.upload_delay_s * watts

@@ -11,10 +11,10 @@ import numpy as np
 
 from fedwave import load_cell, problem_of_cell
 from fedwave.allocation import AllocationProblem, allocate
-from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor, snr_of_delay
+from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.uploads.assignment import best_matching
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor, snr_of_delay
 from fedwave.plots.style import COLOURS, new_figure, save_figure
 
 SHOWN_SEED = 1
@@ -32,7 +32,7 @@ def table_iii(seed: int, weakest_power_w: float = 0.0) -> AllocationProblem:
 
 def value_at_delay(problem: AllocationProblem, delay_s: float) -> float:
     """Return the best matching's value at this delay, less the cost of the delay."""
-    snr = snr_of_delay(delay_s, nat_time_s=problem.nat_time_s)
+    snr = snr_of_delay(delay_s, nat_delay_s=problem.nat_delay_s)
     matching = best_matching(all_pairs(problem), energy_factor=energy_factor(snr), smallest_cap=snr)
     return matching.value(energy_factor(snr)) - problem.delay_weight * delay_s
 

@@ -20,14 +20,14 @@ from fedwave.allocation import (
     total_cost,
     violations,
 )
-from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import snr_floor
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.optimal.search import BranchAndBound
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor
-from fedwave.allocation.upload_plan import value_at_best_snr
+from fedwave.allocation.uploads.assignment import best_matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import snr_floor
+from fedwave.allocation.uploads.upload_plan import value_at_best_snr
 from fedwave.wireless.delivery import packet_error_probability
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import (

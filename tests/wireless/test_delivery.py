@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from fedwave.errors import ProblemError
-from fedwave.wireless.delivery import UploadFate, UploadRisks, packet_error_probability, upload_outcome
+from fedwave.wireless.delivery import (
+    UploadFate,
+    UploadRisks,
+    packet_error_probability,
+    success_probability,
+    upload_outcome,
+)
 
 
 def outcome(risks, *, snr, finish_time_s=None, device_index=None, num_devices=None, seed=0):
@@ -139,3 +145,11 @@ def test_the_worst_luck_cannot_lose_what_is_certain_to_arrive():
         rng=WorstLuck(),
     )
     assert result.arrived.all()
+
+
+def test_success_is_the_opposite_of_a_packet_error():
+    snr = np.array([1e-9, 0.1, 1.0, 50.0])
+    expected = 1 - packet_error_probability(snr, waterfall=0.7)
+    assert_allclose(success_probability(snr, waterfall=0.7), expected, atol=1e-15)
+    assert success_probability(np.array([0.0]), waterfall=0.7)[0] == 0.0
+    assert success_probability(np.array([0.0, 3.0]), waterfall=0.0).tolist() == [1.0, 1.0]

@@ -1,5 +1,9 @@
 """Joint device selection, radio blocks, power and CPU frequency for one round. Needs numpy and scipy alone.
 
+The files of this folder are the public face: problem, solution, methods and what is done with them. Inside,
+``computing`` solves (SP1) and ``uploads`` holds the parts of (SP2); ``optimal`` and ``baselines`` are methods
+made of both.
+
 >>> import numpy as np
 >>> from fedwave.allocation import AllocationProblem, allocate
 >>> problem = AllocationProblem(
@@ -12,21 +16,21 @@ array([ 1,  0, -1])
 
 from __future__ import annotations
 
+from fedwave.allocation.batch_solve import allocate_many
 from fedwave.allocation.comparison import TimedAllocation, compare_methods
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.description import ObjectiveTerm, describe, describe_front, objective_terms
-from fedwave.allocation.many import allocate_many
 from fedwave.allocation.methods import METHODS, Method, allocate, method_options
 from fedwave.allocation.pareto import ParetoFront, pareto_front
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
-from fedwave.allocation.solution import Account, Allocation, Status, account, build_allocation, total_cost
+from fedwave.allocation.solution import Allocation, DeviceCosts, Status, account, build_allocation, total_cost
 
 __all__ = [
     "METHODS",
-    "Account",
     "Allocation",
     "AllocationProblem",
+    "DeviceCosts",
     "Method",
     "ObjectiveTerm",
     "ParetoFront",

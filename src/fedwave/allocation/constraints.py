@@ -101,13 +101,13 @@ def _late_rounds(problem: AllocationProblem, allocation: Allocation) -> Iterator
         or not (_is_number(allocation.cpu_frequency_hz) & _is_number(allocation.transmit_power_w)).all()
     ):
         return
-    entry = account(problem, allocation)
-    start = float(entry.compute_delay_s.max(initial=0.0)) + problem.fixed_delay_s
+    costs = account(problem, allocation)
+    start = float(costs.compute_delay_s.max(initial=0.0)) + problem.fixed_delay_s
     if exceeds(start, limit):
         yield f"computing ends after {start:g} s of the round, above {limit:g} (max_round_delay_s)"
         return
-    end = start + entry.upload_delay_s
-    for i in np.flatnonzero(entry.is_selected & exceeds(end, limit)):
+    end = start + costs.upload_delay_s
+    for i in np.flatnonzero(costs.is_selected & exceeds(end, limit)):
         yield f"device {i} uploads until {end[i]:g} s of the round, above {limit:g} (max_round_delay_s)"
 
 

@@ -25,15 +25,15 @@ class ObjectiveTerm:
 
 def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple[ObjectiveTerm, ...]:
     """Return the terms of U - eta_1 E - eta_2 T, Eq. (30)-(32), recomputed; the worths add up to it."""
-    entry = account(problem, allocation)
+    costs = account(problem, allocation)
     num_uploads, num_devices = allocation.num_selected, problem.num_devices
-    contribution = expected_contribution(problem, entry)
+    contribution = expected_contribution(problem, costs)
     name = "expected contribution of the selected" if problem.has_risks else "contribution of the selected"
-    costs = (
-        (f"energy, computing (all {num_devices} devices)", float(entry.compute_energy_j.sum()), "J"),
-        (f"energy, upload ({num_uploads} of {num_devices})", float(entry.upload_energy_j.sum()), "J"),
-        ("delay, computing", float(entry.compute_delay_s.max(initial=0.0)), "s"),
-        ("delay, upload", float(entry.upload_delay_s.max(initial=0.0)), "s"),
+    priced = (
+        (f"energy, computing (all {num_devices} devices)", float(costs.compute_energy_j.sum()), "J"),
+        (f"energy, upload ({num_uploads} of {num_devices})", float(costs.upload_energy_j.sum()), "J"),
+        ("delay, computing", float(costs.compute_delay_s.max(initial=0.0)), "s"),
+        ("delay, upload", float(costs.upload_delay_s.max(initial=0.0)), "s"),
     )
     weight_of = {"J": problem.energy_weight, "s": problem.delay_weight}
     return (
@@ -46,14 +46,14 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
                 weight=weight_of[unit],
                 worth=-weighted(weight_of[unit], value),
             )
-            for name, value, unit in costs
+            for name, value, unit in priced
         ),
     )
 
 
 def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, Any]:
     """Return an allocation as plain values for JSON; numbers that are not finite become None."""
-    entry = account(problem, allocation)
+    costs = account(problem, allocation)
     return {
         "method": allocation.method,
         "status": allocation.status.value,
@@ -69,9 +69,9 @@ def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, An
         "block_of_device": allocation.block_of_device.tolist(),
         "transmit_power_w": _all_finite(allocation.transmit_power_w),
         "cpu_frequency_hz": _all_finite(allocation.cpu_frequency_hz),
-        "device_upload_energy_j": _all_finite(entry.upload_energy_j),
-        "device_compute_energy_j": _all_finite(entry.compute_energy_j),
-        "device_success_probability": entry.success_probability.tolist(),
+        "device_upload_energy_j": _all_finite(costs.upload_energy_j),
+        "device_compute_energy_j": _all_finite(costs.compute_energy_j),
+        "device_success_probability": costs.success_probability.tolist(),
         "trace": _all_finite(allocation.trace),
     }
 

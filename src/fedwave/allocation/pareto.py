@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.many import allocate_many
+from fedwave.allocation.batch_solve import allocate_many
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.errors import ProblemError, require_type, shown

@@ -115,13 +115,13 @@ class AllocationProblem:
         return noise_w
 
     @property
-    def nat_time_s(self) -> float:
+    def nat_delay_s(self) -> float:
         """Return s = S ln 2 / B, the unit of the upload delay: delta = s / ln(1 + SNR), Eq. (25), (28).
 
         A modem that reaches a share of Shannon's rate takes as long as for a model larger by that share.
         """
-        nat_time_s = self.model_bits / self.bandwidth_hz * math.log(2.0)
-        return nat_time_s if self.rate.efficiency == 1.0 else nat_time_s / self.rate.efficiency
+        nat_delay_s = self.model_bits / self.bandwidth_hz * math.log(2.0)
+        return nat_delay_s if self.rate.efficiency == 1.0 else nat_delay_s / self.rate.efficiency
 
     @property
     def waterfall(self) -> float:

@@ -8,16 +8,12 @@ from enum import Enum
 
 import numpy as np
 
-from fedwave.allocation.own_snr import success_probability
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.errors import ProblemError, require_type
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.link import (
-    compute_delay_s,
-    compute_energy_j,
-    upload_delay_s,
-)
+from fedwave.wireless.delivery import success_probability
+from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_delay_s
 
 
 class Status(Enum):
@@ -82,7 +78,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Account:
+class DeviceCosts:
     """Each device's share of the round, (n,) arrays; the sums and maxima of Eq. (30)-(32) come from these."""
 
     compute_energy_j: FloatArray
@@ -93,7 +89,7 @@ class Account:
     success_probability: FloatArray  # that the upload arrives; 0 without a block, in an outage or if late
 
 
-def account(problem: AllocationProblem, allocation: Allocation) -> Account:
+def account(problem: AllocationProblem, allocation: Allocation) -> DeviceCosts:
     """Return each device's energies and delays, Eq. (23)-(29), from the decisions alone."""
     found = misfits(problem, allocation)
     if found:
@@ -125,18 +121,18 @@ def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ..
 
 def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
-    entry = account(problem, allocation)
-    contribution = expected_contribution(problem, entry)
-    energy = float(entry.compute_energy_j.sum() + entry.upload_energy_j.sum())
-    delay = _maximum(entry.compute_delay_s) + _maximum(entry.upload_delay_s)
+    costs = account(problem, allocation)
+    contribution = expected_contribution(problem, costs)
+    energy = float(costs.compute_energy_j.sum() + costs.upload_energy_j.sum())
+    delay = _maximum(costs.compute_delay_s) + _maximum(costs.upload_delay_s)
     return contribution - weighted(problem.energy_weight, energy) - weighted(problem.delay_weight, delay)
 
 
-def expected_contribution(problem: AllocationProblem, entry: Account) -> float:
+def expected_contribution(problem: AllocationProblem, costs: DeviceCosts) -> float:
     """Return U, Eq. (32): the sum over the selected, each times the probability that its upload arrives."""
-    contribution = problem.contribution[entry.is_selected]
+    contribution = problem.contribution[costs.is_selected]
     if problem.has_risks:
-        contribution = contribution * entry.success_probability[entry.is_selected]
+        contribution = contribution * costs.success_probability[costs.is_selected]
     return float(contribution.sum())
 
 
@@ -169,12 +165,12 @@ def build_allocation(
     block_of_device[device] = block
     transmit_power_w = np.zeros(problem.num_devices)
     transmit_power_w[device] = power_w
-    entry = _account(problem, block_of_device, transmit_power_w, cpu_frequency_hz)
-    compute_energy, compute_delay = float(entry.compute_energy_j.sum()), _maximum(entry.compute_delay_s)
-    upload_energy, upload_delay = float(entry.upload_energy_j.sum()), _maximum(entry.upload_delay_s)
+    costs = _account(problem, block_of_device, transmit_power_w, cpu_frequency_hz)
+    compute_energy, compute_delay = float(costs.compute_energy_j.sum()), _maximum(costs.compute_delay_s)
+    upload_energy, upload_delay = float(costs.upload_energy_j.sum()), _maximum(costs.upload_delay_s)
     contribution = float(problem.contribution[device].sum())
     if problem.has_risks:
-        contribution = expected_contribution(problem, entry)
+        contribution = expected_contribution(problem, costs)
     energy_weight, delay_weight = problem.energy_weight, problem.delay_weight
     compute_cost = weighted(energy_weight, compute_energy) + weighted(delay_weight, compute_delay)
     upload_cost = weighted(energy_weight, upload_energy) + weighted(delay_weight, upload_delay)
@@ -201,7 +197,7 @@ def build_allocation(
 
 def _account(
     problem: AllocationProblem, block_of_device: IntArray, power_w: FloatArray, frequency_hz: FloatArray
-) -> Account:
+) -> DeviceCosts:
     is_selected = block_of_device >= 0
     device = np.flatnonzero(is_selected)
     block = block_of_device[device]
@@ -212,7 +208,7 @@ def _account(
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
     upload_energy[sends] = problem.upload_energy_j(power_w[sends], upload_delay[sends])
     compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
-    return Account(
+    return DeviceCosts(
         compute_energy_j=compute_energy_j(
             frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
         ),

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation import Allocation, AllocationProblem, allocate
-from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import snr_cap, snr_floor
+from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs
-from fedwave.allocation.pairs import PairTable
-from fedwave.allocation.power import LARGEST_SNR, delay_factor, energy_factor, snr_of_delay
+from fedwave.allocation.uploads.assignment import best_matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.pairs import PairTable
+from fedwave.allocation.uploads.power import LARGEST_SNR, delay_factor, energy_factor, snr_of_delay
+from fedwave.allocation.uploads.snr_range import snr_cap, snr_floor
 from fedwave.units import FloatArray
 
 _SMALL_TABLE = 20_000  # pairs; above, fewer delays are tried
@@ -89,12 +89,12 @@ def delay_curve(
     highest = float(caps.max(initial=0.0))
     if highest <= 0.0:
         return None
-    fastest_s = problem.nat_time_s * delay_factor(highest)
+    fastest_s = problem.nat_delay_s * delay_factor(highest)
     middle_s = optimal.upload_delay_s if optimal.num_selected else 10.0 * fastest_s
     last_s = min(max(slowest_s or 0.0, 5.0 * middle_s), _WIDEST * middle_s)
     floor = snr_floor(problem)
     if floor > 0.0:
-        last_s = min(last_s, problem.nat_time_s * delay_factor(floor))
+        last_s = min(last_s, problem.nat_delay_s * delay_factor(floor))
     if last_s <= fastest_s:
         return None
     count = _MANY if table.unit_cost.size <= _SMALL_TABLE else _FEW
@@ -109,7 +109,7 @@ def delay_curve(
 
 def _snr(problem: AllocationProblem, delay_s: float, caps: FloatArray) -> float:
     """Return the SNR of a delay; a cap that it misses by rounding alone is taken for it."""
-    snr = min(snr_of_delay(delay_s, nat_time_s=problem.nat_time_s), LARGEST_SNR)
+    snr = min(snr_of_delay(delay_s, nat_delay_s=problem.nat_delay_s), LARGEST_SNR)
     nearest = caps.flat[int(np.argmin(np.abs(caps - snr)))]
     return float(nearest) if math.isclose(nearest, snr, rel_tol=1e-12) else snr
 
@@ -124,7 +124,7 @@ def ives_start_s(problem: AllocationProblem) -> float | None:
     for block in blocks:
         cap = snr_cap(problem, device, np.asarray(block))
         weakest = min(weakest, float(cap.min(initial=LARGEST_SNR, where=cap > 0)))
-    return None if weakest >= LARGEST_SNR else problem.nat_time_s * delay_factor(weakest)
+    return None if weakest >= LARGEST_SNR else problem.nat_delay_s * delay_factor(weakest)
 
 
 def ives_steps(problem: AllocationProblem, *, most: int = 6) -> tuple[Step, ...]:

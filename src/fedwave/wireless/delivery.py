@@ -82,6 +82,16 @@ def packet_error_probability(snr: FloatArray, *, waterfall: float) -> FloatArray
     return probability
 
 
+def success_probability(snr: FloatArray, *, waterfall: float) -> FloatArray:
+    """Return e^(-m/x), how likely an upload at SNR x arrives, Chen et al. 2020; 1 without packet errors."""
+    if waterfall == 0.0:
+        return np.ones(np.shape(snr))
+    snr = np.asarray(snr, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        exponent = np.divide(waterfall, snr, out=np.full(snr.shape, np.inf), where=snr > 0)
+        return np.asarray(np.exp(-exponent))
+
+
 def upload_outcome(
     risks: UploadRisks,
     *,

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import lambertw
 
 from fedwave.allocation import account, allocate
-from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
+from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from tests.allocation.allocation_oracles import assignments
 from tests.allocation.allocation_problems import paper_problem
 

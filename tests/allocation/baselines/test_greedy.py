@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import allocate
-from fedwave.allocation.cpu_frequency import selfish_cpu_frequencies
+from fedwave.allocation.computing.cpu_frequency import selfish_cpu_frequencies
 from tests.allocation.allocation_problems import paper_problem
 
 

@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 
 import fedwave.allocation.optimal.dominance as dominance
 from fedwave.allocation import AllocationProblem
-from fedwave.allocation.limits import snr_floor
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.optimal.search import BranchAndBound
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import snr_floor
 from tests.allocation.allocation_problems import paper_problem
 
 
@@ -53,7 +53,7 @@ def pairs_by_definition(problem, may_upload=None):
         )
         gain = problem.gain_of(every, np.full(every.shape, block))
         limit = problem.energy_limit_of(every)
-        cost = problem.energy_weight * problem.nat_time_s * noise * energy_factor(snr_floor(problem))
+        cost = problem.energy_weight * problem.nat_delay_s * noise * energy_factor(snr_floor(problem))
         able = (problem.contribution > 0) & (problem.max_power_w > 0) & (gain > 0)
         able &= problem.contribution * gain > cost * (1 - 1e-12)
         if may_upload is not None:

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import METHODS, Status, account, allocate, total_cost, violations
-from fedwave.allocation.assignment import best_matching
-from fedwave.allocation.cpu_frequency import compute_cost
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor
-from fedwave.allocation.upload_plan import value_at_best_snr
+from fedwave.allocation.computing.cpu_frequency import compute_cost
+from fedwave.allocation.uploads.assignment import best_matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.upload_plan import value_at_best_snr
 from fedwave.errors import ProblemError
 from tests.allocation.allocation_oracles import best_by_brute_force, best_by_scip
 from tests.allocation.allocation_problems import paper_problem, problems, random_problem, small_problem

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedwave.allocation.assignment import assign_blocks
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
-from fedwave.allocation.cpu_frequency import full_cpu_frequencies
-from fedwave.allocation.limits import upload_deadline_s, watts_per_snr
+from fedwave.allocation.computing.cpu_frequency import full_cpu_frequencies
 from fedwave.allocation.optimal.dominance import undominated
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
+from fedwave.allocation.uploads.assignment import assign_blocks
+from fedwave.allocation.uploads.snr_range import upload_deadline_s, watts_per_snr
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import upload_delay_s

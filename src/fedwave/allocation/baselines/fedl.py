@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedwave.allocation.baselines.greedy import selfish_snr
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
-from fedwave.allocation.baselines.selfish_power import selfish_snr
-from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
-from fedwave.allocation.limits import watts_per_snr
-from fedwave.allocation.linear_assignment import linear_sum_assignment
+from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
+from fedwave.allocation.uploads.assignment import linear_sum_assignment
+from fedwave.allocation.uploads.snr_range import watts_per_snr
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.rate import RadioPower
 
@@ -53,7 +53,7 @@ def _costs(problem: AllocationProblem, snr: FloatArray, watts: FloatArray) -> Fl
     """Return (eta_1 p + eta_2) times the upload delay of every pair, FEDL's SUB2."""
     can = snr > 0
     cost = np.zeros(snr.shape)
-    delay = problem.nat_time_s / np.log1p(snr[can])
+    delay = problem.nat_delay_s / np.log1p(snr[can])
     energy_price = problem.energy_weight * snr[can] * watts[can]
     if problem.radio != RadioPower():
         energy_price = problem.energy_weight * problem.radio.drain_w(snr[can] * watts[can])

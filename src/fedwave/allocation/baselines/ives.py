@@ -11,16 +11,16 @@ import math
 
 import numpy as np
 
-from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.cpu_frequency import solve_cpu_frequencies
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import snr_cap, snr_floor
+from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs
-from fedwave.allocation.pairs import PairTable, all_pairs
-from fedwave.allocation.power import LARGEST_SNR, energy_factor, snr_of_delay
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status
-from fedwave.allocation.upload_plan import UploadPlan, finish, value_at_best_snr
+from fedwave.allocation.uploads.assignment import Matching, best_matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.pairs import PairTable, all_pairs
+from fedwave.allocation.uploads.power import LARGEST_SNR, energy_factor, snr_of_delay
+from fedwave.allocation.uploads.snr_range import snr_cap, snr_floor
+from fedwave.allocation.uploads.upload_plan import UploadPlan, finish, value_at_best_snr
 from fedwave.errors import FedwaveError, ProblemError
 from fedwave.units import BoolArray
 
@@ -114,7 +114,7 @@ def _iterate(
 def _first_snr(problem: AllocationProblem, start: float | None, may_upload: BoolArray | None) -> float:
     """Return the SNR of the first delay, Eq. (50): that of the weakest device on its worst block."""
     if start is not None:
-        return min(snr_of_delay(start, nat_time_s=problem.nat_time_s), LARGEST_SNR)
+        return min(snr_of_delay(start, nat_delay_s=problem.nat_delay_s), LARGEST_SNR)
     device = np.arange(problem.num_devices) if may_upload is None else np.flatnonzero(may_upload)
     blocks = np.arange(problem.num_blocks)
     if not problem.is_frequency_selective and blocks.size:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedwave.allocation.computing.cpu_frequency import CpuPlan
 from fedwave.allocation.constraints import violations
-from fedwave.allocation.cpu_frequency import CpuPlan
-from fedwave.allocation.limits import meet_limits, watts_per_snr
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.shortfall import why_no_upload
 from fedwave.allocation.solution import Allocation, Status, account, build_allocation
+from fedwave.allocation.uploads.infeasibility import why_no_upload
+from fedwave.allocation.uploads.snr_range import meet_limits, watts_per_snr
 from fedwave.units import FloatArray, IntArray
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks, draw_blocks
-from fedwave.allocation.cpu_frequency import random_cpu_frequencies
-from fedwave.allocation.limits import least_affordable_snr, snr_cap, snr_floor
+from fedwave.allocation.computing.cpu_frequency import random_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
+from fedwave.allocation.uploads.snr_range import least_affordable_snr, snr_cap, snr_floor
 from fedwave.units import IntArray
 
 

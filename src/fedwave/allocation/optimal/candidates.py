@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.limits import snr_floor
 from fedwave.allocation.optimal.dominance import roughly_undominated, undominated
-from fedwave.allocation.pairs import PairTable, pair_table
-from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.uploads.pairs import PairTable, pair_table
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import snr_floor
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 
@@ -90,7 +90,7 @@ class _Fleet:
         prune: Callable[[tuple[FloatArray, ...], int], IntArray] = undominated,
     ) -> IntArray:
         """Return the devices that a block with these gains and this noise may need, in the fleet's order."""
-        least_energy = problem.nat_time_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
+        least_energy = problem.nat_delay_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
         with np.errstate(over="ignore"):  # an infinite cost is never worth it
             least_cost = problem.energy_weight * np.float64(least_energy)
             if problem.radio.amplifier_efficiency != 1.0:

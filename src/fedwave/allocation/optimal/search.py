@@ -26,20 +26,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import snr_floor
-from fedwave.allocation.pairs import PairTable
-from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Status
-from fedwave.allocation.upload_plan import UploadPlan, value_at_best_snr
+from fedwave.allocation.uploads.assignment import Matching, best_matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.pairs import PairTable
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import snr_floor
+from fedwave.allocation.uploads.upload_plan import UploadPlan, value_at_best_snr
 
 ROUNDING = 1e-13  # relative to the sums added up: what double precision may lose in a bound
 _EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
 _WORTHWHILE = 0.15  # a node's lower end moves only by more than this share of the way to its best point
 _SHRINK_STEPS = 6  # of Newton's method; a node need not be cut to the last bit
-_NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs have a choice of their own
+_NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs may send faster
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +104,7 @@ class BranchAndBound:
 
     def _rounding(self, root: Node, compute_cost: float) -> float:
         """Return what double precision may lose in a bound."""
-        if self._table.choice is not None or self._delay.hurry is not None:
+        if self._table.faster is not None or self._delay.hurry is not None:
             return ROUNDING * (self._table.largest_contribution + compute_cost)
         return ROUNDING * root.at_low.contribution
 
@@ -144,7 +144,7 @@ class BranchAndBound:
         low = max(self._floor, math.ulp(0.0))
         if self._delay.delay_weight > 0.0:
             # A delay that costs more than all contributions together is worse than nobody uploading.
-            nats = self._delay.delay_weight * self._delay.nat_time_s / largest_contribution
+            nats = self._delay.delay_weight * self._delay.nat_delay_s / largest_contribution
             low = max(low, math.expm1(nats)) if nats < 600.0 else math.inf
         return low
 
@@ -155,14 +155,14 @@ class BranchAndBound:
         if highest <= 0.0:
             return None
         low = self._lowest_snr(self._table.largest_contribution)
-        if self._table.choice is not None:
+        if self._table.faster is not None:
             # Up to the least favourite all pairs stay at theirs, and waiting longer brings nothing.
-            favourite = np.minimum(self._table.choice.favourite, caps)
+            favourite = np.minimum(self._table.faster.favourite, caps)
             low = max(low, float(favourite.min(where=caps > 0, initial=highest)))
         if low > highest:
             return None
         lines = Lines(table=self._table, snr=low)
-        if self._table.choice is not None:
+        if self._table.faster is not None:
             lines = self._touching(self._probe(low, highest))
         at_low = self._match(lines, low, low)
         if at_low.row.size == 0:
@@ -235,7 +235,7 @@ class BranchAndBound:
             return node
         value_low, slope = _chord(node.at_low, node.at_high)
         height = value_low + slope * node.at_low.energy_factor - self._value
-        price = self._delay.delay_weight * self._delay.nat_time_s
+        price = self._delay.delay_weight * self._delay.nat_delay_s
         low, high = node.low, node.high
         new_low, new_high = low, high
         if low < node.best_snr:
@@ -258,7 +258,7 @@ class BranchAndBound:
         if fresh is not node:
             return [fresh]
         at_best = self._at_best(node)
-        if self._table.choice is None:
+        if self._table.faster is None:
             return self._split(node, at_best)
         new = node.best_snr
         if node.low <= self._snr <= node.high and self._snr != node.lines.snr:
@@ -276,7 +276,7 @@ class BranchAndBound:
         lines = node.lines.table
         rated = lines.contributions_at(row, column).sum()
         rated -= energy_factor(node.best_snr) * lines.unit_cost[row, column].sum()
-        return float(rated) - self._table.shared_snr(row, column).value(node.best_snr)
+        return float(rated) - self._table.common_snr(row, column).value(node.best_snr)
 
     def _touch_anew(self, node: Node, new: float) -> list[Node]:
         """Return the node with tangents at another SNR, or its parts, the other with the tangents it has."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fedwave.allocation.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
-from fedwave.allocation.optimal.growing import GrowingSearch
+from fedwave.allocation.optimal.column_generation import ColumnGeneration
 from fedwave.allocation.optimal.search import BranchAndBound
-from fedwave.allocation.own_snr import has_own_choice
-from fedwave.allocation.pairs import pair_table
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.allocation.upload_plan import finish
+from fedwave.allocation.uploads.faster_uploads import may_be_faster
+from fedwave.allocation.uploads.pairs import pair_table
+from fedwave.allocation.uploads.upload_plan import finish
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray
 
@@ -43,10 +43,10 @@ def allocate_optimal(
 
 
 def _search(problem: AllocationProblem, may_upload: BoolArray | None) -> BranchAndBound:
-    """Return the search that suits: on all pairs that may be needed, or, if many, on a growing table."""
-    if has_own_choice(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
+    """Return the search that suits: on all pairs that may be needed, or, if many, by column generation."""
+    if may_be_faster(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
         return BranchAndBound(problem, candidate_pairs(problem, may_upload=may_upload))
     device = useful_devices(problem, may_upload)
     if device.size <= _FEW_PER_BLOCK * problem.num_blocks:
         return BranchAndBound(problem, pair_table(problem, device[None, :]))
-    return GrowingSearch(problem, device)
+    return ColumnGeneration(problem, device)

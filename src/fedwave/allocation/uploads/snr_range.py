@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from fedwave.allocation.power import LARGEST_SNR, optimal_snrs, snr_of_delay, snr_of_energy_factor
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import RELAXED
+from fedwave.allocation.uploads.power import LARGEST_SNR, optimal_snrs, snr_of_delay, snr_of_energy_factor
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import upload_delay_s
 from fedwave.wireless.rate import RateModel
@@ -40,7 +40,7 @@ def upload_deadline_s(problem: AllocationProblem, *, share: float = 1.0) -> floa
 def snr_floor(problem: AllocationProblem) -> float:
     """Return the least SNR that meets the deadlines, Eq. (41), and that modem and decoder can use; 0: none.
 
-    A decoder's threshold above the rate's cap asks for power, not for speed: see ``own_snr_cap``.
+    A decoder's threshold above the rate's cap asks for power, not for speed: see ``snr_caps``.
     """
     max_snr = problem.rate.max_snr
     threshold = max(problem.rate.min_snr, min(problem.min_snr, max_snr))
@@ -123,7 +123,7 @@ def largest_snr(problem: AllocationProblem, device: IntArray, gain_to_noise: Flo
         cap = np.minimum(problem.max_power_w[device] * gain_to_noise, LARGEST_SNR)
     if problem.max_energy_j is not None:
         with np.errstate(over="ignore", divide="ignore"):
-            unit_energy = problem.nat_time_s / (problem.radio.amplifier_efficiency * gain_to_noise)
+            unit_energy = problem.nat_delay_s / (problem.radio.amplifier_efficiency * gain_to_noise)
             factor = problem.energy_limit_of(device) / unit_energy
         cap = np.minimum(cap, snr_of_energy_factor(factor * RELAXED))
     highest = min(float(cap.max(initial=0.0)), problem.rate.max_snr) * RELAXED
@@ -194,7 +194,7 @@ def energy_at(problem: AllocationProblem, watts: FloatArray, snr: FloatArray | f
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         nats = np.log1p(np.minimum(snr, min(problem.rate.max_snr, LARGEST_SNR)))
         drain = watts * snr / radio.amplifier_efficiency + radio.circuit_power_w
-        return np.asarray(problem.nat_time_s * drain / nats)
+        return np.asarray(problem.nat_delay_s * drain / nats)
 
 
 def snr_of_energy_limit(
@@ -205,7 +205,7 @@ def snr_of_energy_limit(
     It is huge where there is no limit.
     """
     watts = watts_per_snr(problem, device, block)
-    unit_energy = watts * problem.nat_time_s
+    unit_energy = watts * problem.nat_delay_s
     if problem.radio.amplifier_efficiency != 1.0:
         unit_energy = unit_energy / problem.radio.amplifier_efficiency
     limit = np.broadcast_to(problem.energy_limit_of(device) * share, unit_energy.shape)
@@ -229,7 +229,7 @@ def snr_of_energy_limit(
     max_snr = problem.rate.max_snr
     if max_snr < LARGEST_SNR:  # past it the delay stays, and the energy grows with the power alone
         radio = problem.radio
-        drain = limit * math.log1p(max_snr) / problem.nat_time_s - radio.circuit_power_w
+        drain = limit * math.log1p(max_snr) / problem.nat_delay_s - radio.circuit_power_w
         with np.errstate(over="ignore", invalid="ignore"):
             past = np.minimum(radio.amplifier_efficiency * drain / watts, LARGEST_SNR)
         past = np.where(past >= max_snr * (1.0 - _ROUNDING), np.maximum(past, max_snr), 0.0)
@@ -248,7 +248,7 @@ def least_affordable_snr(problem: AllocationProblem, device: IntArray, block: In
     xi = problem.radio.amplifier_efficiency
     watts = watts_per_snr(problem, device, block)
     with np.errstate(over="ignore", invalid="ignore"):
-        r = np.minimum(problem.energy_limit_of(device) * xi / (watts * problem.nat_time_s), LARGEST_SNR)
+        r = np.minimum(problem.energy_limit_of(device) * xi / (watts * problem.nat_delay_s), LARGEST_SNR)
         c = np.minimum(xi * problem.radio.circuit_power_w / watts, LARGEST_SNR)
     v, bottom = np.zeros(r.shape), np.log(np.maximum(r, 1.0))  # past it the function rises again
     for _ in range(60):
@@ -270,7 +270,7 @@ def _may_pass_rate_cap(problem: AllocationProblem) -> bool:
 def _snr_by(deadline_s: float, problem: AllocationProblem) -> float:
     if deadline_s == math.inf:
         return 0.0
-    return snr_of_delay(deadline_s, nat_time_s=problem.nat_time_s) if deadline_s > 0.0 else math.inf
+    return snr_of_delay(deadline_s, nat_delay_s=problem.nat_delay_s) if deadline_s > 0.0 else math.inf
 
 
 def _relaxed_floor(problem: AllocationProblem) -> float:

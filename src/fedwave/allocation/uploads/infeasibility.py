@@ -6,7 +6,10 @@ import math
 
 import numpy as np
 
-from fedwave.allocation.limits import (
+from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.tolerance import LIMIT_TOLERANCE, missed_by
+from fedwave.allocation.uploads.power import LARGEST_SNR
+from fedwave.allocation.uploads.snr_range import (
     energy_at,
     snr_cap,
     snr_floor,
@@ -14,9 +17,6 @@ from fedwave.allocation.limits import (
     thrifty_snr,
     watts_per_snr,
 )
-from fedwave.allocation.power import LARGEST_SNR
-from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.tolerance import LIMIT_TOLERANCE, missed_by
 from fedwave.units import FloatArray, IntArray
 
 _CHUNK = 100_000  # pairs looked at together
@@ -70,7 +70,7 @@ def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> s
     if name and slow[name] > LIMIT_TOLERANCE:
         return f"device {device} {_too_slow(problem, name, power_cap)}: it {missed_by(slow[name], name)}"
     limit, watts = float(problem.energy_limit_of(pair)[0]), watts_per_snr(problem, pair, on)
-    least, rate = float(watts[0]) * problem.nat_time_s / problem.radio.amplifier_efficiency, "slowest"
+    least, rate = float(watts[0]) * problem.nat_delay_s / problem.radio.amplifier_efficiency, "slowest"
     if problem.radio.circuit_power_w > 0.0:
         thrifty = np.minimum(thrifty_snr(problem, pair, on), power_cap)
         least, rate = float(energy_at(problem, watts, thrifty)[0]), "cheapest"
@@ -119,7 +119,7 @@ def _excess(problem: AllocationProblem, device: IntArray, block: IntArray) -> tu
             limit = problem.energy_limit_of(device)
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 energy = np.where(
-                    snr > 0, energy_at(problem, watts, np.maximum(snr, 1e-300)), watts * problem.nat_time_s
+                    snr > 0, energy_at(problem, watts, np.maximum(snr, 1e-300)), watts * problem.nat_delay_s
                 )
                 greedy = energy / limit - 1.0
             can_reach = (power_cap >= floor) & np.isfinite(greedy)
@@ -150,4 +150,4 @@ def _shares(problem: AllocationProblem, cap: FloatArray) -> dict[str, FloatArray
 
 def _delay_s(problem: AllocationProblem, snr: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", divide="ignore"):
-        return np.asarray(problem.nat_time_s / np.log1p(np.minimum(snr, problem.rate.max_snr)))
+        return np.asarray(problem.nat_delay_s / np.log1p(np.minimum(snr, problem.rate.max_snr)))

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import snr_floor, thrifty_snr
-from fedwave.allocation.own_snr import has_own_choice, success_probability
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor
-from fedwave.wireless.delivery import packet_error_probability
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.faster_uploads import may_be_faster
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import snr_floor, thrifty_snr
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import link_problem, small_problem
 from tests.allocation.link_oracle import Pair
@@ -76,7 +75,7 @@ def choosing_problem(seed):
     rng = np.random.default_rng(seed)
     features = [f for f in ("circuit", "errors", "rate", "outage", "energy", "delay") if rng.random() < 0.6]
     problem = link_problem(rng, features, max_devices=4, max_blocks=3)
-    if not has_own_choice(problem):
+    if not may_be_faster(problem):
         problem = replace(problem, packet_error_waterfall=0.3)
     return problem
 
@@ -92,10 +91,10 @@ def useful_pairs(problem):
 def test_the_favourite_is_the_best_snr_of_all(seed):
     problem = choosing_problem(seed)
     for table, pair, row, column in useful_pairs(problem):
-        favourite = float(table.choice.favourite[row, column])
+        favourite = float(table.faster.favourite[row, column])
         snr = np.geomspace(max(snr_floor(problem), 1e-6), pair.top, 4000)
         best = float(np.max(pair.worth(snr), initial=-np.inf))
-        worth = float(table.choice.worth[row, column])
+        worth = float(table.faster.worth[row, column])
         assert worth > 0
         assert worth >= best - 1e-9 * (abs(best) + problem.contribution.max())
         used = max(favourite, snr_floor(problem))
@@ -134,7 +133,7 @@ def test_the_value_of_several_pairs_at_a_common_snr_and_its_best(seed):
     if columns.size == 0:
         return
     rows = np.arange(columns.size)
-    shared = table.shared_snr(rows, columns)
+    shared = table.common_snr(rows, columns)
     pairs = [
         Pair(problem, int(table.device[0, column]), int(table.block[row]))
         for row, column in zip(rows, columns, strict=True)
@@ -165,21 +164,13 @@ def test_the_most_economical_snr_by_hand_and_on_a_grid():
     assert snr[np.argmin((snr + 1) / np.log(1 + snr))] == pytest.approx(math.e - 1, abs=1e-4)
 
 
-def test_success_is_the_opposite_of_a_packet_error():
-    snr = np.array([1e-9, 0.1, 1.0, 50.0])
-    expected = 1 - packet_error_probability(snr, waterfall=0.7)
-    np.testing.assert_allclose(success_probability(snr, waterfall=0.7), expected, atol=1e-15)
-    assert success_probability(np.array([0.0]), waterfall=0.7)[0] == 0.0
-    assert success_probability(np.array([0.0, 3.0]), waterfall=0.0).tolist() == [1.0, 1.0]
-
-
-def test_only_terms_that_reward_speed_give_a_choice():
-    assert not has_own_choice(small_problem())
-    assert not has_own_choice(small_problem(min_snr=1.0, rate=RateModel(efficiency=0.5)))
-    assert not has_own_choice(small_problem(radio=RadioPower(amplifier_efficiency=0.3)))
-    assert not has_own_choice(small_problem(radio=RadioPower(circuit_power_w=1.0), energy_weight=0.0))
-    assert has_own_choice(small_problem(radio=RadioPower(circuit_power_w=1.0)))
+def test_only_terms_that_reward_speed_make_uploads_faster():
+    assert not may_be_faster(small_problem())
+    assert not may_be_faster(small_problem(min_snr=1.0, rate=RateModel(efficiency=0.5)))
+    assert not may_be_faster(small_problem(radio=RadioPower(amplifier_efficiency=0.3)))
+    assert not may_be_faster(small_problem(radio=RadioPower(circuit_power_w=1.0), energy_weight=0.0))
+    assert may_be_faster(small_problem(radio=RadioPower(circuit_power_w=1.0)))
     limited = small_problem(radio=RadioPower(circuit_power_w=1.0), energy_weight=0.0, max_energy_j=1.0)
-    assert has_own_choice(limited)
-    assert has_own_choice(small_problem(packet_error_waterfall=0.1))
-    assert has_own_choice(small_problem(min_snr=2.0, rate=RateModel(max_spectral_efficiency=1.0)))
+    assert may_be_faster(limited)
+    assert may_be_faster(small_problem(packet_error_waterfall=0.1))
+    assert may_be_faster(small_problem(min_snr=2.0, rate=RateModel(max_spectral_efficiency=1.0)))

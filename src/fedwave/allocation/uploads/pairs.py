@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from fedwave.allocation.limits import snr_caps, watts_per_snr
-from fedwave.allocation.own_snr import OwnChoice, has_own_choice, own_choice
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.shared_snr import SharedSnr
+from fedwave.allocation.uploads.common_snr import CommonSnr
+from fedwave.allocation.uploads.faster_uploads import FasterUploads, faster_uploads, may_be_faster
+from fedwave.allocation.uploads.snr_range import snr_caps, watts_per_snr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 _HUGE = 1e300  # costs beyond this may overflow
@@ -22,7 +22,7 @@ class PairTable:
 
     The value of a pair at a common SNR x is contribution - unit_cost * energy_factor(x), Theorem 3,
     provided that x <= snr_cap. ``device`` and ``contribution`` have one row if all blocks share their
-    candidates. With a ``choice`` pairs may send faster than x, and the value is that of own_snr.py.
+    candidates. With ``faster`` pairs may send faster than x, and the value is that of faster_uploads.py.
     """
 
     block: IntArray  # (M,), the block of each row
@@ -30,7 +30,7 @@ class PairTable:
     contribution: FloatArray  # u, the same shape as device; of a tangent (M, K)
     unit_cost: FloatArray  # eta_1 s (I_m + B N0) / (h xi), (M, K)
     snr_cap: FloatArray  # (M, K); 0 = never feasible
-    choice: OwnChoice | None = None
+    faster: FasterUploads | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -73,15 +73,15 @@ class PairTable:
 
     def snr_at(self, row: IntArray, column: IntArray, snr: float) -> FloatArray:
         """Return the SNR that each (row, column) uses if the common one is this."""
-        if self.choice is None:
+        if self.faster is None:
             return np.full(row.shape, snr)
-        return np.maximum(self.choice.favourite[row, column], snr)
+        return np.maximum(self.faster.favourite[row, column], snr)
 
     def joined_by(self, other: PairTable) -> PairTable:
         """Return this table with the columns of another after its own; both are shared."""
         assert self.is_shared
         assert other.is_shared
-        assert self.choice is None
+        assert self.faster is None
         return replace(
             self,
             device=np.hstack([self.device, other.device]),
@@ -93,28 +93,28 @@ class PairTable:
     def tangent(self, snr: float) -> PairTable:
         """Return a table of straight lines in e that bound each pair's value from above, and touch it at x.
 
-        Values are concave in e, see own_snr.py, so tangents bound them; without a choice they are lines.
+        Values are concave in e, see faster_uploads.py, so tangents bound them; otherwise they are lines.
         """
-        if self.choice is None:
+        if self.faster is None:
             return self
-        choice = self.choice
-        success, slope, circuit, circuit_slope = choice.tangent(snr)
-        contribution = success * self.contribution - choice.circuit_cost * circuit
-        unit_cost = self.unit_cost - (slope * self.contribution + choice.circuit_cost * circuit_slope)
+        faster = self.faster
+        success, slope, circuit, circuit_slope = faster.tangent(snr)
+        contribution = success * self.contribution - faster.circuit_cost * circuit
+        unit_cost = self.unit_cost - (slope * self.contribution + faster.circuit_cost * circuit_slope)
         # A pair whose favourite is its cap never leaves it; the others are concave from m on, and fall.
-        follows = (choice.favourite < np.minimum(self.snr_cap, snr)) & (unit_cost > 0.0)
+        follows = (faster.favourite < np.minimum(self.snr_cap, snr)) & (unit_cost > 0.0)
         return replace(
             self,
-            contribution=np.where(follows, contribution, choice.worth),
+            contribution=np.where(follows, contribution, faster.worth),
             unit_cost=np.where(follows, unit_cost, 0.0),
-            choice=None,
+            faster=None,
         )
 
-    def shared_snr(self, row: IntArray, column: IntArray) -> SharedSnr:
+    def common_snr(self, row: IntArray, column: IntArray) -> CommonSnr:
         """Return the value of a set of pairs as a function of the common SNR."""
-        assert self.choice is not None  # otherwise it is a line
-        return SharedSnr.of(
-            self.choice, self.contributions_at(row, column), self.unit_cost[row, column], (row, column)
+        assert self.faster is not None  # otherwise it is a line
+        return CommonSnr.of(
+            self.faster, self.contributions_at(row, column), self.unit_cost[row, column], (row, column)
         )
 
 
@@ -133,12 +133,12 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
     if problem.energy_weight > 0:
         watts = watts_per_snr(problem, every, block[:, None])
         with np.errstate(over="ignore"):
-            unit_cost = problem.energy_weight * problem.nat_time_s * np.where(cap > 0, watts, 0.0)
+            unit_cost = problem.energy_weight * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
             if problem.radio.amplifier_efficiency != 1.0:
                 unit_cost = unit_cost / problem.radio.amplifier_efficiency
-    choice = None
-    if has_own_choice(problem):
-        choice = own_choice(
+    faster = None
+    if may_be_faster(problem):
+        faster = faster_uploads(
             problem,
             every,
             np.broadcast_to(block[:, None], shape),
@@ -146,14 +146,14 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
             unit_cost=unit_cost,
             own_cap=np.where(cap > 0, own_cap, 0.0),
         )
-        cap = np.where(choice.worth > 0.0, cap, 0.0)
+        cap = np.where(faster.worth > 0.0, cap, 0.0)
     return PairTable(
         block=block,
         device=device,
         contribution=problem.contribution[device],
         unit_cost=unit_cost,
         snr_cap=cap,
-        choice=choice,
+        faster=faster,
     )
 
 

@@ -68,11 +68,11 @@ def test_one_problem_and_none_are_many_too():
 def test_work_is_shared_out_once_it_takes_long(monkeypatch):
     problem, gains = draws(30)
     shared = []
-    monkeypatch.setattr("fedwave.allocation.many._WORTH_SHARING_S", 0.0)
-    monkeypatch.setattr("fedwave.allocation.many._num_cores", lambda: 2)
+    monkeypatch.setattr("fedwave.allocation.batch_solve._WORTH_SHARING_S", 0.0)
+    monkeypatch.setattr("fedwave.allocation.batch_solve._num_cores", lambda: 2)
     share_out = allocate_many.__globals__["_share_out"]
     monkeypatch.setattr(
-        "fedwave.allocation.many._share_out", lambda *args: shared.append(args[2]) or share_out(*args)
+        "fedwave.allocation.batch_solve._share_out", lambda *args: shared.append(args[2]) or share_out(*args)
     )
     allocate_many(problem, stacked={"channel_gain": gains})
     assert shared == [2]
@@ -86,7 +86,7 @@ def test_an_error_in_a_process_is_the_users_to_read():
 
 def test_a_process_that_dies_is_told_of(monkeypatch):
     problem, gains = draws(12)
-    monkeypatch.setattr("fedwave.allocation.many._solve_share", lambda job, share, answer: os._exit(1))
+    monkeypatch.setattr("fedwave.allocation.batch_solve._solve_share", lambda job, share, answer: os._exit(1))
     with pytest.raises(ProblemError, match="ended before its work was done"):
         allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
 

@@ -20,26 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.limits import thrifty_snr
-from fedwave.allocation.power import LARGEST_SNR, energy_factor, steepness
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.uploads.power import LARGEST_SNR, energy_factor, steepness
+from fedwave.allocation.uploads.snr_range import thrifty_snr
 from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.delivery import success_probability
 
 _FAINT_SNR = 1e-5  # below, (1 + x) ln(1 + x) - x is x^2 / 2 for our purpose, and would cancel
 _LARGE = 700.0  # logarithms past this are as good as infinite
 
 
-def success_probability(snr: FloatArray, *, waterfall: float) -> FloatArray:
-    """Return e^(-m/x), how likely an upload at SNR x arrives, Chen et al. 2020; 1 without packet errors."""
-    if waterfall == 0.0:
-        return np.ones(np.shape(snr))
-    snr = np.asarray(snr, dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        exponent = np.divide(waterfall, snr, out=np.full(snr.shape, np.inf), where=snr > 0)
-        return np.asarray(np.exp(-exponent))
-
-
-def has_own_choice(problem: AllocationProblem) -> bool:
+def may_be_faster(problem: AllocationProblem) -> bool:
     """Return whether a device may do best to send faster, or more loudly, than the common SNR asks for."""
     counts_energy = problem.energy_weight > 0.0 or problem.max_energy_j is not None
     pays_by_the_second = problem.radio.circuit_power_w > 0.0 and counts_energy
@@ -47,7 +38,7 @@ def has_own_choice(problem: AllocationProblem) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OwnChoice:
+class FasterUploads:
     """What pairs do that may send faster than the common SNR: arrays of the shape of their table."""
 
     favourite: FloatArray  # SNR; a pair sends at the larger of this and the common one
@@ -67,7 +58,7 @@ class OwnChoice:
         return success - slope * factor, slope, 1.0 / nats + factor / steep, 1.0 / steep
 
 
-def own_choice(
+def faster_uploads(
     problem: AllocationProblem,
     device: IntArray,
     block: IntArray,
@@ -75,12 +66,12 @@ def own_choice(
     contribution: FloatArray,
     unit_cost: FloatArray,
     own_cap: FloatArray,
-) -> OwnChoice:
+) -> FasterUploads:
     """Return each pair's favourite SNR up to its own cap, and its worth there. All arrays have one shape."""
     waterfall = problem.waterfall
     # A threshold below the rate's cap is a floor of the common SNR already.
     threshold = problem.min_snr if problem.min_snr > problem.rate.max_snr else 0.0
-    circuit_cost = problem.energy_weight * problem.nat_time_s * problem.radio.circuit_power_w
+    circuit_cost = problem.energy_weight * problem.nat_delay_s * problem.radio.circuit_power_w
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
     if waterfall == 0.0:
         favourite = np.minimum(np.maximum(thrifty_snr(problem, device, block), threshold), own_cap)
@@ -101,7 +92,7 @@ def own_choice(
         nats = np.log1p(np.minimum(favourite, max_snr))
         cost = np.where(favourite > 0, (unit_cost * favourite + circuit_cost) / nats, unit_cost)
         worth = contribution * success_probability(favourite, waterfall=waterfall) - cost
-    return OwnChoice(
+    return FasterUploads(
         favourite=favourite,
         worth=np.where(own_cap > 0, worth, -np.inf),
         waterfall=waterfall,

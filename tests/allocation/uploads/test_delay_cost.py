@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import allocate
-from fedwave.allocation.cpu_frequency import compute_cost
-from fedwave.allocation.delay_cost import DelayCost, falling_root
-from fedwave.allocation.limits import upload_deadline_s
-from fedwave.allocation.power import energy_factor
+from fedwave.allocation.computing.cpu_frequency import compute_cost
+from fedwave.allocation.uploads.delay_cost import DelayCost, falling_root
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import upload_deadline_s
 from tests.allocation.allocation_problems import link_problem, small_problem
 from tests.allocation.link_oracle import Computing
 
@@ -35,8 +35,8 @@ def test_the_cost_is_the_delays_and_the_hurry_of_the_cpus(seed):
     delay = DelayCost.of(problem)
     for share in (1e-3, 0.2, 0.5, 0.9, 0.999):
         delay_s = share * upload_deadline_s(problem)
-        snr = math.expm1(min(problem.nat_time_s / delay_s, 600.0))
-        delay_s = problem.nat_time_s / math.log1p(snr)
+        snr = math.expm1(min(problem.nat_delay_s / delay_s, 600.0))
+        delay_s = problem.nat_delay_s / math.log1p(snr)
         assert delay.at(snr) == pytest.approx(by_definition(problem, delay_s), rel=1e-7, abs=1e-7)
 
 
@@ -45,13 +45,13 @@ def test_it_is_convex_and_rises_with_the_delay(seed):
     problem = hurried_problem(seed)
     delay = DelayCost.of(problem)
     times = np.linspace(0.02, 0.999, 200) * upload_deadline_s(problem)
-    nats = np.minimum(problem.nat_time_s / times, 600.0)
+    nats = np.minimum(problem.nat_delay_s / times, 600.0)
     cost = np.array([delay.at(math.expm1(v)) for v in nats])
-    rises = np.diff(cost) / np.diff(problem.nat_time_s / nats)
+    rises = np.diff(cost) / np.diff(problem.nat_delay_s / nats)
     scale = 1e-9 * np.abs(rises).max() + 1e-12
     assert (rises >= -scale).all()
     assert (np.diff(rises) >= -scale).all()
-    slopes = np.array([delay.slope(v) for v in nats]) / problem.nat_time_s
+    slopes = np.array([delay.slope(v) for v in nats]) / problem.nat_delay_s
     assert (slopes[1:] >= rises - 1e-6 * np.abs(rises) - scale).all()  # steeper at the later end
     assert (slopes[:-1] <= rises + 1e-6 * np.abs(rises) + scale).all()
 
@@ -61,7 +61,7 @@ def test_it_is_convex_and_rises_with_the_delay(seed):
 def test_the_best_snr_beats_a_fine_grid(seed, unit_cost):
     problem = hurried_problem(seed)
     delay = DelayCost.of(problem)
-    smallest = math.expm1(min(problem.nat_time_s / upload_deadline_s(problem), 500.0))
+    smallest = math.expm1(min(problem.nat_delay_s / upload_deadline_s(problem), 500.0))
     largest = smallest * 40 + 5
 
     def cost(snr):

@@ -15,10 +15,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fedwave.allocation.compute_curve import ComputeCurve
-from fedwave.allocation.cpu_frequency import unhurried_finish_s
-from fedwave.allocation.power import LARGEST_SNR, best_common_snr, delay_factor, steepness
+from fedwave.allocation.computing.compute_curve import ComputeCurve
+from fedwave.allocation.computing.cpu_frequency import unhurried_finish_s
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.uploads.power import LARGEST_SNR, best_common_snr, delay_factor, steepness
 
 _ROOT_TOLERANCE = 1e-11  # relative; what is maximised there is level, so its value is exact
 
@@ -51,7 +51,7 @@ class DelayCost:
     """D as a function of the SNR that all uploads share, the delay being s / ln(1 + x)."""
 
     delay_weight: float
-    nat_time_s: float
+    nat_delay_s: float
     hurry: Hurry | None = None  # None: the CPUs have a time of their own
 
     @classmethod
@@ -69,22 +69,22 @@ class DelayCost:
             )
             if free_s == 0.0:  # nobody computes, so nobody can be hurried
                 hurry = None
-        return cls(delay_weight=problem.delay_weight, nat_time_s=problem.nat_time_s, hurry=hurry)
+        return cls(delay_weight=problem.delay_weight, nat_delay_s=problem.nat_delay_s, hurry=hurry)
 
     def at(self, snr: float) -> float:
         """Return what the delay at this common SNR costs."""
         if self.hurry is None:
-            return self.delay_weight * self.nat_time_s * delay_factor(snr) if self.delay_weight else 0.0
-        delay_s = self.nat_time_s * delay_factor(snr)
+            return self.delay_weight * self.nat_delay_s * delay_factor(snr) if self.delay_weight else 0.0
+        delay_s = self.nat_delay_s * delay_factor(snr)
         if delay_s <= self.hurry.slack_s:
             return self.delay_weight * delay_s
         return self.delay_weight * self.hurry.slack_s + self.hurry.cost(delay_s)
 
     def slope(self, nats: float) -> float:
         """Return s D'(s / v): what a little less SNR costs, in units of Lemma 6, at v = ln(1 + x)."""
-        if self.hurry is None or self.nat_time_s / nats <= self.hurry.slack_s:
-            return self.nat_time_s * self.delay_weight
-        return self.nat_time_s * self.hurry.curve.hurry(self.hurry.finish_s(self.nat_time_s / nats))
+        if self.hurry is None or self.nat_delay_s / nats <= self.hurry.slack_s:
+            return self.nat_delay_s * self.delay_weight
+        return self.nat_delay_s * self.hurry.curve.hurry(self.hurry.finish_s(self.nat_delay_s / nats))
 
     def best_snr(self, unit_cost: float, *, smallest: float, largest: float) -> float:
         """Return the SNR in the range with the least unit_cost e(x) + D: Theorem 4, e(x) = x / ln(1 + x).
@@ -95,16 +95,16 @@ class DelayCost:
         snr = best_common_snr(
             unit_cost,
             delay_weight=self.delay_weight,
-            nat_time_s=self.nat_time_s,
+            nat_delay_s=self.nat_delay_s,
             smallest=smallest,
             largest=largest,
         )
-        if self.hurry is None or snr >= largest or self.nat_time_s * delay_factor(snr) <= self.hurry.slack_s:
+        if self.hurry is None or snr >= largest or self.nat_delay_s * delay_factor(snr) <= self.hurry.slack_s:
             return snr
         # Slower than hurries nobody: the answer lies between there and where the hurry begins.
         fastest = largest
-        if self.hurry.slack_s > 0.0 and self.nat_time_s / self.hurry.slack_s < math.log(LARGEST_SNR):
-            fastest = min(largest, math.expm1(self.nat_time_s / self.hurry.slack_s))
+        if self.hurry.slack_s > 0.0 and self.nat_delay_s / self.hurry.slack_s < math.log(LARGEST_SNR):
+            fastest = min(largest, math.expm1(self.nat_delay_s / self.hurry.slack_s))
         return falling_root(lambda v: self.slope(v) - unit_cost * steepness(v), snr, fastest)
 
 

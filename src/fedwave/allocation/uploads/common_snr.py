@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.delay_cost import DelayCost, falling_root
-from fedwave.allocation.own_snr import OwnChoice
-from fedwave.allocation.power import LARGEST_SNR, optimal_snr, steepness
+from fedwave.allocation.uploads.delay_cost import DelayCost, falling_root
+from fedwave.allocation.uploads.faster_uploads import FasterUploads
+from fedwave.allocation.uploads.power import LARGEST_SNR, optimal_snr, steepness
 from fedwave.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SharedSnr:
+class CommonSnr:
     """A set of pairs at a common SNR x, each at x or at its favourite, if that is larger."""
 
     favourite: FloatArray  # sorted; the sums below have one entry more
@@ -27,21 +27,21 @@ class SharedSnr:
     @classmethod
     def of(
         cls,
-        choice: OwnChoice,
+        faster: FasterUploads,
         contribution: FloatArray,
         unit_cost: FloatArray,
         where: tuple[IntArray, IntArray],
-    ) -> SharedSnr:
+    ) -> CommonSnr:
         """Return the pairs of these contributions and costs, at these places of the table."""
-        favourite = choice.favourite[where]
+        favourite = faster.favourite[where]
         order = np.argsort(favourite)
         return cls(
             contribution=np.concatenate(([0.0], np.cumsum(contribution[order]))),
             unit_cost=np.concatenate(([0.0], np.cumsum(unit_cost[order]))),
             favourite=favourite[order],
-            worth=np.concatenate((np.cumsum(choice.worth[where][order][::-1])[::-1], [0.0])),
-            waterfall=choice.waterfall,
-            circuit_cost=choice.circuit_cost,
+            worth=np.concatenate((np.cumsum(faster.worth[where][order][::-1])[::-1], [0.0])),
+            waterfall=faster.waterfall,
+            circuit_cost=faster.circuit_cost,
         )
 
     def value(self, snr: float) -> float:

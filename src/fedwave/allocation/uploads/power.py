@@ -104,9 +104,9 @@ def energy_factor(snr: float) -> float:
     return snr / math.log1p(snr) if snr > 0.0 else 1.0
 
 
-def snr_of_delay(delay_s: float, *, nat_time_s: float) -> float:
+def snr_of_delay(delay_s: float, *, nat_delay_s: float) -> float:
     """Return the SNR that uploads in exactly this time, Lemma 5, Eq. (42): 2^(S / (B delta)) - 1."""
-    exponent = nat_time_s / delay_s
+    exponent = nat_delay_s / delay_s
     return math.expm1(exponent) if exponent < math.log(LARGEST_SNR) else math.inf
 
 
@@ -133,14 +133,14 @@ def snr_of_energy_factor(factor: FloatArray) -> FloatArray:
 
 
 def best_common_snr(
-    unit_cost: float, *, delay_weight: float, nat_time_s: float, smallest: float, largest: float
+    unit_cost: float, *, delay_weight: float, nat_delay_s: float, smallest: float, largest: float
 ) -> float:
     """Return the SNR that all uploads of an assignment share, Theorem 4.
 
     ``unit_cost`` is eta_1 s sum of a over the assigned pairs; the range comes from deadline, power and
     energy limits.
     """
-    delay_cost = delay_weight * nat_time_s
+    delay_cost = delay_weight * nat_delay_s
     # Mostly a limit binds, and to see that is quicker than to find what would be best without it.
     if largest < LARGEST_SNR and unit_cost * steepness(math.log1p(largest)) <= delay_cost:
         return max(smallest, largest)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from fedwave.allocation import Status, account, allocate, violations
-from fedwave.allocation.limits import (
+from fedwave.allocation.uploads.infeasibility import nearest_miss, why_no_upload
+from fedwave.allocation.uploads.power import delay_factor, energy_factor
+from fedwave.allocation.uploads.snr_range import (
     energy_at,
     least_affordable_snr,
     snr_cap,
@@ -17,8 +19,6 @@ from fedwave.allocation.limits import (
     upload_deadline_s,
     watts_per_snr,
 )
-from fedwave.allocation.power import delay_factor, energy_factor
-from fedwave.allocation.shortfall import nearest_miss, why_no_upload
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import link_problem, paper_problem, problems, small_problem
 
@@ -139,9 +139,9 @@ def test_every_pair_at_its_cap_keeps_every_limit(problem):
         slack = 1 + 1e-9
         assert x * a <= problem.max_power_w[i] * slack
         if problem.max_delay_s is not None:
-            assert problem.nat_time_s * delay_factor(x) <= problem.max_delay_s * slack
+            assert problem.nat_delay_s * delay_factor(x) <= problem.max_delay_s * slack
         if problem.max_energy_j is not None:
-            assert problem.nat_time_s * a * energy_factor(x) <= problem.max_energy_j[i] * slack
+            assert problem.nat_delay_s * a * energy_factor(x) <= problem.max_energy_j[i] * slack
 
 
 def test_reasons_name_missing_power_and_gain():

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.assignment import Matching
-from fedwave.allocation.cpu_frequency import CpuPlan, compute_cost, solve_cpu_frequencies
-from fedwave.allocation.delay_cost import DelayCost
-from fedwave.allocation.limits import delay_s, meet_limits, watts_per_snr
-from fedwave.allocation.pairs import PairTable
-from fedwave.allocation.power import energy_factor
+from fedwave.allocation.computing.cpu_frequency import CpuPlan, compute_cost, solve_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.shortfall import nearest_miss, why_no_upload
 from fedwave.allocation.solution import Allocation, Status, build_allocation
+from fedwave.allocation.uploads.assignment import Matching
+from fedwave.allocation.uploads.delay_cost import DelayCost
+from fedwave.allocation.uploads.infeasibility import nearest_miss, why_no_upload
+from fedwave.allocation.uploads.pairs import PairTable
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import delay_s, meet_limits, watts_per_snr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 
@@ -40,10 +40,10 @@ def value_at_best_snr(
 
     ``table`` is the one of the problem itself, not a tangent of it.
     """
-    if table.choice is None:
+    if table.faster is None:
         snr = delay.best_snr(matching.unit_cost, smallest=snr_floor, largest=matching.snr_cap)
         return snr, matching.value(energy_factor(snr)) - delay.at(snr)
-    shared = table.shared_snr(matching.row, matching.column)
+    shared = table.common_snr(matching.row, matching.column)
     snr = shared.best_snr(delay, smallest=snr_floor, largest=matching.snr_cap)
     return snr, shared.value(snr) - delay.at(snr)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.compute_curve import ComputeCurve
+from fedwave.allocation.computing.compute_curve import ComputeCurve
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import exceeds, missed_by
 from fedwave.units import FloatArray

@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
 
 import numpy as np
 
-from fedwave.allocation.linear_assignment import linear_sum_assignment
-from fedwave.allocation.pairs import PairTable
+from fedwave.allocation.uploads.pairs import PairTable
 from fedwave.units import FloatArray, IntArray
 
 _SMALL = 4_000  # pairs; up to here sorting all is the quickest way to the best
 _CROWD = 1.5  # devices per block; up to here all are matched
 _TINY = math.ulp(0.0)
+
+_Assign = Callable[[FloatArray], tuple[IntArray, IntArray]]
+
+
+def _load() -> _Assign:
+    """Return scipy's ``linear_sum_assignment``, loaded without the rest of ``scipy.optimize``.
+
+    That package takes longer to import than all of ours, for one compiled function. Its file is loaded by
+    itself where it is found; where scipy keeps it elsewhere, the public name is imported as usual.
+    """
+    found = None
+    if "scipy.optimize" not in sys.modules:
+        found = _load_alone()
+    if found is None:
+        from scipy.optimize import linear_sum_assignment
+
+        found = linear_sum_assignment
+    return found
+
+
+def _load_alone() -> _Assign | None:
+    """Return the function from its own file, or None if it is not where we know it."""
+    scipy = find_spec("scipy")
+    if scipy is None or not scipy.submodule_search_locations:
+        return None
+    folder = Path(next(iter(scipy.submodule_search_locations))) / "optimize"
+    spec = PathFinder.find_spec("_lsap", [str(folder)])
+    if spec is None or spec.loader is None:
+        return None
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:
+        return None
+    found: _Assign | None = getattr(module, "linear_sum_assignment", None)
+    return found
+
+
+linear_sum_assignment = _load()
 
 
 @dataclass(eq=False, slots=True)  # not frozen: thousands are made

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import AllocationProblem, Status, account, allocate, violations
-from fedwave.allocation.compute_curve import ComputeCurve
-from fedwave.allocation.cpu_frequency import (
+from fedwave.allocation.computing.compute_curve import ComputeCurve
+from fedwave.allocation.computing.cpu_frequency import (
     compute_cost,
     random_cpu_frequencies,
     selfish_cpu_frequencies,

@@ -1,11 +1,11 @@
-"""The search for crowds of which nobody can be ruled out beforehand: its table grows as it needs devices.
+"""Column generation: the search for crowds of which nobody can be ruled out beforehand.
 
 A larger contribution may go with a weaker channel in a whole fleet; then every device is the best choice at
-some delay. But a search meets few delays closely. So it starts from a sample, and holds all other devices
-against the prices of its blocks (prices.py, outsiders.py) when it thinks that it is done. Nodes whose bound
-stands are proven for the whole fleet. The others get the devices that would raise their bound, are matched
-again, and the search goes on. Every reopened node adds a device, so this ends; the bound it returns is one
-for all devices.
+some delay. But a search meets few delays closely. So its table starts from a sample of columns, and all other
+devices are priced by the duals of its blocks (block_duals.py, column_pricing.py) when it thinks that it is
+done. Nodes whose bound stands are proven for the whole fleet. The others get the devices that would raise
+their bound, are matched again, and the search goes on. Every reopened node adds a device, so this ends; the
+bound it returns is one for all devices.
 """
 
 from __future__ import annotations
@@ -16,43 +16,42 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedwave.allocation.assignment import Matching, best_matching
-from fedwave.allocation.limits import largest_snr
-from fedwave.allocation.optimal.outsiders import Offer, Outsiders, Profits
-from fedwave.allocation.optimal.prices import block_prices
+from fedwave.allocation.optimal.block_duals import block_duals, warm_started_matching
+from fedwave.allocation.optimal.column_pricing import BlockDuals, ColumnPricing, Profits
 from fedwave.allocation.optimal.search import ROUNDING, BranchAndBound, Lines, Node
-from fedwave.allocation.optimal.warm import warm_matching
-from fedwave.allocation.pairs import pair_table
-from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.uploads.assignment import Matching, best_matching
+from fedwave.allocation.uploads.pairs import pair_table
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import largest_snr
 from fedwave.units import FloatArray, IntArray
 
 _NUM_PROBES = 3  # SNRs at which the first devices are found
 _NUM_ROUNDS = 12  # of taking devices in before the search starts; four or five in practice
-_SETTLED = 1e-7  # share of the value that outsiders may still add at the incumbent's SNR then
+_SETTLED = 1e-7  # share of the value that devices outside may still add at the incumbent's SNR then
 _PER_BLOCK = 2  # devices taken in for each block, besides the M most profitable ones
 
 
-class GrowingSearch(BranchAndBound):
+class ColumnGeneration(BranchAndBound):
     """Branch and bound over the devices given, of which only those needed enter its table."""
 
     def __init__(self, problem: AllocationProblem, device: IntArray) -> None:
         step = max(1, device.size // (2 * problem.num_blocks))
         super().__init__(problem, pair_table(problem, device[None, ::step]))
         self._problem = problem
-        self._outsiders = Outsiders(problem, device)
-        self._outsiders.take_inside(device[::step])
-        self._prices: list[tuple[float, int, FloatArray]] = []  # by energy factor
-        self._prices_of: dict[int, FloatArray] = {}
+        self._pricing = ColumnPricing(problem, device)
+        self._pricing.take_inside(device[::step])
+        self._duals: list[tuple[float, int, FloatArray]] = []  # by energy factor
+        self._duals_of: dict[int, FloatArray] = {}
         self._lines = Lines(table=self._table, snr=0.0)
 
     def _rounding(self, root: Node, compute_cost: float) -> float:
         extra = compute_cost if self._delay.hurry is not None else 0.0
-        return ROUNDING * (self._outsiders.largest_contribution + extra)
+        return ROUNDING * (self._pricing.largest_contribution + extra)
 
     def _root(self) -> Node | None:
-        highest = largest_snr(self._problem, self._outsiders.device, self._outsiders.best_gains())
-        low = self._lowest_snr(self._outsiders.largest_contribution)
+        highest = largest_snr(self._problem, self._pricing.device, self._pricing.best_gains())
+        low = self._lowest_snr(self._pricing.largest_contribution)
         if low > highest:
             return None
         self._settle(low, highest)
@@ -66,7 +65,7 @@ class GrowingSearch(BranchAndBound):
         probes = [math.exp(first + (last - first) * step) for step in steps]
         for _ in range(_NUM_ROUNDS):
             found = [self._match(self._lines, snr, snr) for snr in probes]
-            profits = self._outsiders.profits([self._offer_of(matching) for matching in found])
+            profits = self._pricing.profits([self._duals_for(matching) for matching in found])
             if sum(one.total for one in profits) <= _SETTLED * self._value:
                 break
             self._take_in(profits)
@@ -80,31 +79,31 @@ class GrowingSearch(BranchAndBound):
         del lines  # of a smaller table, perhaps
         self._num_matchings += 1
         factor = energy_factor(snr)
-        if self._prices:
-            found, prices = warm_matching(
-                self._table, energy_factor=factor, smallest_cap=smallest_cap, prices=self._prices_near(factor)
+        if self._duals:
+            found, duals = warm_started_matching(
+                self._table, energy_factor=factor, smallest_cap=smallest_cap, duals=self._duals_near(factor)
             )
         else:
             found = best_matching(self._table, energy_factor=factor, smallest_cap=smallest_cap)
-            prices = block_prices(self._table, found)
-        bisect.insort(self._prices, (factor, self._num_matchings, prices))
-        self._prices_of[id(found)] = prices
+            duals = block_duals(self._table, found)
+        bisect.insort(self._duals, (factor, self._num_matchings, duals))
+        self._duals_of[id(found)] = duals
         self._offer(found)
         return found
 
-    def _prices_near(self, factor: float) -> FloatArray:
-        """Return prices for an energy factor, on the line between its known neighbours."""
-        place = bisect.bisect(self._prices, (factor,))
-        if place == 0 or place == len(self._prices):
-            return self._prices[min(place, len(self._prices) - 1)][2]
-        (low, _, at_low), (high, _, at_high) = self._prices[place - 1 : place + 1]
+    def _duals_near(self, factor: float) -> FloatArray:
+        """Return duals for an energy factor, on the line between its known neighbours."""
+        place = bisect.bisect(self._duals, (factor,))
+        if place == 0 or place == len(self._duals):
+            return self._duals[min(place, len(self._duals) - 1)][2]
+        (low, _, at_low), (high, _, at_high) = self._duals[place - 1 : place + 1]
         share = (factor - low) / (high - low) if high > low else 0.0
         return at_low + share * (at_high - at_low)
 
-    def _offer_of(self, matching: Matching) -> Offer:
-        prices = np.empty(self._table.block.size)
-        prices[self._table.block] = self._prices_of[id(matching)]
-        return Offer(prices, matching.energy_factor, matching.smallest_cap)
+    def _duals_for(self, matching: Matching) -> BlockDuals:
+        duals = np.empty(self._table.block.size)
+        duals[self._table.block] = self._duals_of[id(matching)]
+        return BlockDuals(duals, matching.energy_factor, matching.smallest_cap)
 
     def _take_in(self, every: list[Profits]) -> None:
         """Add the most profitable devices of all, and those of each block, to the table."""
@@ -119,18 +118,18 @@ class GrowingSearch(BranchAndBound):
             chosen.append(profits.device[by_block[rank < _PER_BLOCK]])
         device = np.unique(np.concatenate(chosen))
         self._table = self._table.joined_by(pair_table(self._problem, device[None, :]))
-        self._outsiders.take_inside(device)
-        self._prices.clear()  # of fewer devices, hence too low
+        self._pricing.take_inside(device)
+        self._duals.clear()  # of fewer devices, hence too low
 
     def _shrunk(self, node: Node) -> Node:
         """Return the node itself: what is cut off would have to be proven, too."""
         return node
 
     def _reopen(self, rounding: float, *, may_go_on: bool) -> bool:
-        """Hold all nodes not yet proven against the outsiders; return whether some need devices of those."""
+        """Price all nodes not yet proven; return whether some need devices from outside the table."""
         nodes = [*self._closed, *(entry[2] for entry in self._heap)]
         ends = {id(end): end for node in nodes if not node.is_proven for end in (node.at_low, node.at_high)}
-        found = self._outsiders.profits([self._offer_of(end) for end in ends.values()])
+        found = self._pricing.profits([self._duals_for(end) for end in ends.values()])
         profits = dict(zip(ends, found, strict=True))
         failed: list[Node] = []
         proven: list[Node] = []

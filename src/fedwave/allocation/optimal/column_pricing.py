@@ -1,6 +1,7 @@
-"""Devices outside the search's table: what each would make at the prices of a matching.
+"""Column pricing: what each device outside the search's table would make at the duals of a matching.
 
-The search works on few devices. Here all others are held against its prices, see prices.py: who makes
+The search works on few devices, the columns of its table. Here all others are held against the duals of its
+blocks, see block_duals.py; a profit is a reduced cost with the sign that lets a column enter. Who makes
 nothing at either end of a node cannot improve on the node's bound anywhere in it, because weights are
 straight lines in e and a mixture of two proofs is a proof in between. Whoever makes a profit raises the
 bound by that much, and is a candidate for the table. Power and energy limits are taken a little too
@@ -19,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.limits import relaxed_snr_floor, snr_floor
-from fedwave.allocation.power import energy_factor
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.uploads.power import energy_factor
+from fedwave.allocation.uploads.snr_range import relaxed_snr_floor, snr_floor
 from fedwave.units import FloatArray, IntArray
 
 _GENEROUS = 1.0 - 1e-6  # share of a limit that counts as keeping to it
@@ -31,17 +32,17 @@ _CLASSES = 8  # of blocks with similar noise
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
-    """Prices of the blocks at some energy factor, for pairs that can reach the smallest cap."""
+class BlockDuals:
+    """Dual prices of the blocks at some energy factor, for pairs that can reach the smallest cap."""
 
-    prices: FloatArray  # (M,), by block
+    value: FloatArray  # (M,), by block
     energy_factor: float
     smallest_cap: float
 
 
 @dataclass(frozen=True, eq=False)
 class Profits:
-    """Who would make a profit at an offer, on which block, and what all of them make together, at most."""
+    """Who would make a profit at these duals, on which block, and what all of them make together, at most."""
 
     device: IntArray
     block: IntArray
@@ -49,7 +50,7 @@ class Profits:
     total: float
 
 
-class Outsiders:
+class ColumnPricing:
     """All devices that may upload; those taken ``inside`` are no longer looked at."""
 
     def __init__(self, problem: AllocationProblem, device: IntArray) -> None:
@@ -60,7 +61,7 @@ class Outsiders:
         self._contribution = problem.contribution[device]
         self._power = problem.max_power_w[device]
         xi = problem.radio.amplifier_efficiency
-        self._unit_energy = problem.nat_time_s / xi  # times noise / gain: an upload's energy at e = 1
+        self._unit_energy = problem.nat_delay_s / xi  # times noise / gain: an upload's energy at e = 1
         self._unit_cost = problem.energy_weight * self._unit_energy
         self._energy = None if problem.max_energy_j is None else problem.energy_limit_of(device)
         self._noise = problem.block_noise_w
@@ -90,11 +91,11 @@ class Outsiders:
         """Leave these devices out from now on."""
         self._is_outside &= ~np.isin(self.device, device)
 
-    def profits(self, offers: Sequence[Offer]) -> list[Profits]:
-        """Return who would make a profit at each of the offers."""
+    def profits(self, every: Sequence[BlockDuals]) -> list[Profits]:
+        """Return who would make a profit at each of the duals given."""
         if self._problem.is_frequency_selective:
-            return [self._profits_on_own_gains(offer) for offer in offers]
-        return [self._profits_on_shared_gain(offer) for offer in offers]
+            return [self._profits_on_own_gains(duals) for duals in every]
+        return [self._profits_on_shared_gain(duals) for duals in every]
 
     def _needed_gain(self, smallest_cap: float, rows: IntArray | slice = slice(None)) -> FloatArray:
         """Return the gain over noise that each device needs at least to reach an SNR, generously."""
@@ -108,12 +109,12 @@ class Outsiders:
                 needed = np.maximum(needed, least / self._energy[rows])
         return needed
 
-    def _profits_on_shared_gain(self, offer: Offer) -> Profits:
-        """Return the profits at an offer, from bounds that count ever fewer blocks for the weaker devices."""
-        cost = self._unit_cost * offer.energy_factor * self._noise
+    def _profits_on_shared_gain(self, duals: BlockDuals) -> Profits:
+        """Return the profits at these duals, from bounds that count fewer blocks for the weaker devices."""
+        cost = self._unit_cost * duals.energy_factor * self._noise
         noise = self._noise[self._quietest_first]
-        reach = self._gain / self._needed_gain(offer.smallest_cap)  # the most noise that each can bear
-        bound = self._contribution - _lower_envelope(cost, offer.prices, self._inverse)
+        reach = self._gain / self._needed_gain(duals.smallest_cap)  # the most noise that each can bear
+        bound = self._contribution - _lower_envelope(cost, duals.value, self._inverse)
         found = np.flatnonzero((bound > 0.0) & self._is_outside & (reach >= noise[0]))
         bound, reach = bound[found], reach[found]
         count = 1
@@ -121,20 +122,20 @@ class Outsiders:
             is_weak = np.flatnonzero(reach < noise[count])
             some = self._quietest_first[:count]
             weak = found[is_weak]
-            envelope = _lower_envelope(cost[some], offer.prices[some], self._inverse[weak])
+            envelope = _lower_envelope(cost[some], duals.value[some], self._inverse[weak])
             bound[is_weak] = np.minimum(bound[is_weak], self._contribution[weak] - envelope)
             count *= 2
         is_gain = bound > 0.0
         found, bound = found[is_gain], bound[is_gain]
-        return self._exact(offer, found[np.argsort(-bound, kind="stable")], np.sort(bound)[::-1])
+        return self._exact(duals, found[np.argsort(-bound, kind="stable")], np.sort(bound)[::-1])
 
-    def _exact(self, offer: Offer, found: IntArray, bound: FloatArray | None = None) -> Profits:
+    def _exact(self, duals: BlockDuals, found: IntArray, bound: FloatArray | None = None) -> Profits:
         """Return the profits of these rows, looked at on every block.
 
         With bounds on them, the largest first, the last ones are not looked at if there are enough without
         them.
         """
-        cost = self._unit_cost * offer.energy_factor * self._noise
+        cost = self._unit_cost * duals.energy_factor * self._noise
         nobody = np.zeros(0, dtype=np.int64)
         device, blocks, profits = [nobody], [nobody], [np.zeros(0)]
         rest, num_found = np.zeros(0), 0
@@ -146,8 +147,8 @@ class Outsiders:
             rows = found[start : start + size]
             gain = self._gains_of(rows)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                profit = self._contribution[rows][:, None] - offer.prices - cost / gain
-            needed = self._needed_gain(offer.smallest_cap, rows)
+                profit = self._contribution[rows][:, None] - duals.value - cost / gain
+            needed = self._needed_gain(duals.smallest_cap, rows)
             profit[(gain < needed[:, None] * self._noise) | (gain == 0.0)] = -np.inf
             block = profit.argmax(axis=1)
             best = profit[np.arange(rows.size), block]
@@ -166,23 +167,23 @@ class Outsiders:
         gain = self._problem.channel_gain[self.device[rows]]
         return gain if self._problem.is_frequency_selective else gain[:, None]
 
-    def _profits_on_own_gains(self, offer: Offer) -> Profits:
-        """Return the profits at an offer, from bounds by the best gains on blocks of similar noise."""
-        cost = self._unit_cost * offer.energy_factor
+    def _profits_on_own_gains(self, duals: BlockDuals) -> Profits:
+        """Return the profits at these duals, from bounds by the best gains on blocks of similar noise."""
+        cost = self._unit_cost * duals.energy_factor
         with np.errstate(over="ignore"):
-            bound = self._contribution - (offer.prices.min() + cost * self._inverse)
+            bound = self._contribution - (duals.value.min() + cost * self._inverse)
         found = np.flatnonzero((bound > 0.0) & self._is_outside)
-        needed = self._needed_gain(offer.smallest_cap, found)
+        needed = self._needed_gain(duals.smallest_cap, found)
         bound = np.full(found.size, -np.inf)
         for blocks, best in zip(self._classes, self._best, strict=True):
             gain = best[found]
             can = np.flatnonzero((gain >= needed) & (gain > 0.0))
-            level = self._contribution[found[can]] - offer.prices[blocks].min() - cost / gain[can]
+            level = self._contribution[found[can]] - duals.value[blocks].min() - cost / gain[can]
             bound[can] = np.maximum(bound[can], level)
         is_gain = bound > 0.0
         found, bound = found[is_gain], bound[is_gain]
         order = np.argsort(-bound, kind="stable")
-        return self._exact(offer, found[order], bound[order])
+        return self._exact(duals, found[order], bound[order])
 
     def _chunks(self) -> list[IntArray]:
         size = max(1, _CHUNK_PAIRS // max(1, self._noise.size))

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import importlib
 import itertools
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +12,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, linear_sum_assignment, milp
 
-from fedwave.allocation.assignment import assign_blocks, best_matching
 from fedwave.allocation.optimal.candidates import candidate_pairs
-from fedwave.allocation.pairs import all_pairs
-from fedwave.allocation.power import energy_factor
+from fedwave.allocation.uploads import assignment
+from fedwave.allocation.uploads.assignment import assign_blocks, best_matching
+from fedwave.allocation.uploads.pairs import all_pairs
+from fedwave.allocation.uploads.power import energy_factor
 from tests.allocation.allocation_problems import paper_problem
 
 
@@ -85,3 +89,31 @@ def test_columns_that_are_left_out_are_never_missed(seed, num_devices, has_ties)
     assert_allclose(found.best_value, weight[found.row, found.column].sum(), rtol=1e-12, atol=1e-12)
     assert_allclose(found.best_value, weight[row, column].sum(), rtol=1e-12, atol=1e-12)
     assert (found.caps >= snr).all()
+
+
+def test_it_is_the_assignment_of_scipy():
+    rng = np.random.default_rng(0)
+    for shape in [(1, 1), (3, 7), (7, 3), (20, 60)]:
+        cost = rng.normal(size=shape)
+        for ours, theirs in zip(assignment._load_alone()(cost), linear_sum_assignment(cost), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_public_name_is_used_where_the_file_is_elsewhere(monkeypatch):
+    monkeypatch.setattr(assignment, "find_spec", lambda name: None)
+    assert assignment._load_alone() is None
+    monkeypatch.setattr(assignment, "_load_alone", lambda: None)
+    monkeypatch.delitem(sys.modules, "scipy.optimize", raising=False)
+    assert assignment._load() is importlib.import_module("scipy.optimize").linear_sum_assignment
+
+
+def test_scipy_optimize_can_be_imported_before_and_after():
+    before = (
+        "import scipy.optimize, fedwave.allocation.uploads.assignment as l; l.linear_sum_assignment([[1.0]])"
+    )
+    after = (
+        "import fedwave.allocation.uploads.assignment as l, scipy.optimize as o;"
+        "assert o.linear_sum_assignment([[1.0]]) == l.linear_sum_assignment([[1.0]])"
+    )
+    for code in (before, after):
+        subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import allocate
-from fedwave.allocation.power import (
+from fedwave.allocation.uploads.power import (
     best_common_snr,
     delay_factor,
     energy_factor,
@@ -74,7 +74,7 @@ def test_no_other_powers_on_a_grid_are_better():
 
 
 def test_snr_range_binds_exactly_where_the_derivative_says():
-    keywords = {"delay_weight": 1.0, "nat_time_s": 1.0}
+    keywords = {"delay_weight": 1.0, "nat_delay_s": 1.0}
     wished = optimal_snr(0.5)
     assert best_common_snr(2.0, **keywords, smallest=0.0, largest=10.0) == wished
     assert best_common_snr(2.0, **keywords, smallest=0.0, largest=0.5 * wished) == 0.5 * wished
@@ -92,8 +92,8 @@ def test_energy_factor_is_inverted_over_many_decades():
 
 
 def test_snr_of_delay_inverts_the_rate():
-    assert snr_of_delay(1.0, nat_time_s=math.log(2)) == pytest.approx(1.0)
-    assert snr_of_delay(1e-9, nat_time_s=1.0) == math.inf
+    assert snr_of_delay(1.0, nat_delay_s=math.log(2)) == pytest.approx(1.0)
+    assert snr_of_delay(1e-9, nat_delay_s=1.0) == math.inf
 
 
 def test_many_snrs_at_once_are_those_of_the_closed_form():
@@ -114,7 +114,7 @@ def test_the_left_side_of_lemma_6_does_not_cancel(nats):
 @pytest.mark.parametrize("share", [1e-3, 0.9, 1.0 - 1e-6, 1.0, 1.0 + 1e-6, 1.1, 1e3])
 def test_a_limit_binds_exactly_where_the_wish_lies_beyond_it(ratio, share):
     wished = optimal_snr(ratio)
-    found = best_common_snr(2.0, delay_weight=ratio, nat_time_s=2.0, smallest=0.0, largest=share * wished)
+    found = best_common_snr(2.0, delay_weight=ratio, nat_delay_s=2.0, smallest=0.0, largest=share * wished)
     assert_allclose(found, min(share, 1.0) * wished, rtol=1e-9)
     floor = 2.0 * share * wished
-    assert best_common_snr(2.0, delay_weight=ratio, nat_time_s=2.0, smallest=floor, largest=floor) == floor
+    assert best_common_snr(2.0, delay_weight=ratio, nat_delay_s=2.0, smallest=floor, largest=floor) == floor

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fedwave.allocation import Status, allocate
-from fedwave.allocation.cpu_frequency import (
+from fedwave.allocation.computing.cpu_frequency import (
     compute_cost,
     random_cpu_frequencies,
     selfish_cpu_frequencies,
