@@ -12,16 +12,15 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fedwave"
 
-GROUND = {"errors", "rng", "units", "memory", "toml_text", "numerics"}
+GROUND = {"errors", "rng", "units", "ram", "toml_text"}
 DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocation"}
 # What each part may import besides itself and the package's own name and version.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "rng": set(),
     "units": set(),
-    "memory": {"errors"},
+    "ram": {"errors"},
     "toml_text": {"errors"},
-    "numerics": set(),
     "console": set(),
     "__main__": {"cli"},
     "settings": GROUND,
@@ -162,7 +161,7 @@ def test_names_in_the_help_are_those_of_the_package() -> None:
     from fedwave.allocation import METHODS
     from fedwave.cli.allocate import METHOD_NAMES
     from fedwave.cli.datasets import DOWNLOAD_NAMES
-    from fedwave.data.download import DOWNLOADS
+    from fedwave.data.sources.download import DOWNLOADS
 
     assert tuple(METHODS) == METHOD_NAMES
     assert tuple(DOWNLOADS) == DOWNLOAD_NAMES

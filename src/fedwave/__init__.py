@@ -21,7 +21,7 @@ _HOME = {
     "violations": "fedwave.allocation",
     "dataset_from_arrays": "fedwave.data",
     "load_dataset": "fedwave.data",
-    "own_split": "fedwave.data",
+    "user_split": "fedwave.data",
     "read_split": "fedwave.data",
     "Experiment": "fedwave.experiments",
     "experiment_from": "fedwave.experiments",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         total_cost,
         violations,
     )
-    from fedwave.data import dataset_from_arrays, load_dataset, own_split, read_split
+    from fedwave.data import dataset_from_arrays, load_dataset, read_split, user_split
     from fedwave.experiments import Experiment, experiment_from, load_experiment
     from fedwave.learning import meta_gradient
     from fedwave.plots.runs import draw_runs, plot_runs
@@ -79,7 +79,6 @@ __all__ = [
     "load_dataset",
     "load_experiment",
     "meta_gradient",
-    "own_split",
     "pareto_front",
     "plot_runs",
     "problem_of_cell",
@@ -88,6 +87,7 @@ __all__ = [
     "resume_run",
     "run_experiment",
     "total_cost",
+    "user_split",
     "violations",
 ]
 

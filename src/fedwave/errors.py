@@ -70,6 +70,13 @@ def require_type(value: object, wanted: type | tuple[type, ...], *, name: str, f
         )
 
 
+def require_count(option: str, value: object, *, at_least: int) -> int:
+    """Return ``value`` when it is a whole number not below ``at_least``; raise otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ConfigError(f"{option} must be a whole number >= {at_least}, got {value!r}. Change {option}.")
+    return value
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``'Did you mean "x"?'`` for the known word nearest to ``word``, or the whole list."""
     choices = list(known)

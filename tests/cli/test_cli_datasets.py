@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fedwave.cli.app import app
-from fedwave.data import DATASETS, locate
+from fedwave.data import DATASETS
+from fedwave.data.sources import locate
 from fedwave.errors import ConfigError
 
 

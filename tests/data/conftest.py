@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedwave.data import locate
+from fedwave.data.sources import locate
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_the_tutorial_runs_and_shows_real_numbers(run_page, capsys):
     assert len(expected) == 11
     # Another processor may sum in another order, which moves a few predictions of some 400.
     assert numbers(printed)[:11] == pytest.approx(expected, abs=0.02)
-    assert shown_output("tutorial.md", "split=own_split(owner)") in printed
+    assert shown_output("tutorial.md", "split=user_split(owner)") in printed
     assert Path("comparison.png").exists()
 
 

@@ -86,7 +86,7 @@ def test_the_navigation_has_every_page_once(hook: Any) -> None:
 
 
 def test_a_name_that_a_module_has_too_is_the_functions(hook: Any) -> None:
-    assert hook._full_name("own_split") == "fedwave.data.own_split.own_split"
+    assert hook._full_name("user_split") == "fedwave.data.user_split.user_split"
     assert hook._full_name("allocate") == "fedwave.allocate"
     assert hook._full_name("fedwave.runs.run.RunResult") == "fedwave.runs.run.RunResult"
     with pytest.raises(SystemExit, match="names nothing, which is no public name"):
@@ -125,7 +125,7 @@ def test_the_site_builds_with_search_and_a_reference_of_every_public_name(copy: 
     described = re.findall(r'<h3 id="(fedwave[\w.]+)"', reference)
     named = [name.rpartition(".")[2] for names in GROUPS.values() for name in names]
     assert [name.rpartition(".")[2] for name in described] == named
-    assert "doc-symbol-module" not in reference  # own_split the function, not its file
+    assert "doc-symbol-module" not in reference  # user_split the function, not its file
     assert 'id="fedwave.runs.run.RunResult.heldout"' in reference
     index = json.loads((copy / "site" / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].split("#")[0] for entry in index["docs"] if "turning point" in entry["text"]}

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fedwave.errors import ConfigError
 from fedwave.learning import Batch, build_model, meta_gradient
-from fedwave.learning.meta_gradient import METHODS
+from fedwave.learning.meta_gradient import GRADIENT_KINDS
 from fedwave.learning.parameters import norm
 from fedwave.learning.tasks import Classification
 from tests.learning.stacks import SMALL
@@ -143,7 +143,7 @@ def test_hessian_free_agrees_with_exact_on_a_smooth_model_in_float32_and_float64
         assert float((first - exact).norm() / exact.norm()) > 10 * tolerance  # the Hessian term matters here
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRADIENT_KINDS)
 def test_a_stack_of_devices_gives_each_device_its_own_meta_gradient(
     method: str, generator: torch.Generator
 ) -> None:
@@ -197,7 +197,7 @@ def test_hessian_free_is_close_to_exact_on_networks_with_kinks_for_nearly_every_
     support, query = batch(2), batch(8)
     results = {
         method: meta_gradient(loss, stacked, support, query, inner_lr=0.05, method=method)
-        for method in METHODS
+        for method in GRADIENT_KINDS
     }
 
     def distance(one: str, other: str) -> Tensor:
@@ -210,7 +210,7 @@ def test_hessian_free_is_close_to_exact_on_networks_with_kinks_for_nearly_every_
 
 def test_a_parameter_the_loss_ignores_has_gradient_zero(generator: torch.Generator) -> None:
     params = {"used": torch.ones(2, dtype=torch.float64), "unused": torch.ones(3, dtype=torch.float64)}
-    for method in METHODS:
+    for method in GRADIENT_KINDS:
         got = meta_gradient(
             lambda own, scale: scale * own["used"].square().sum(),
             params,
@@ -232,7 +232,7 @@ def test_a_linear_loss_has_no_hessian_term() -> None:
 def test_inputs_are_not_modified(weights: Params, generator: torch.Generator) -> None:
     before = {name: value.clone() for name, value in weights.items()}
     batch = random_quadratic(generator)
-    for method in METHODS:
+    for method in GRADIENT_KINDS:
         meta_gradient(quadratic, weights, batch, batch, inner_lr=ALPHA, method=method)
     assert all(torch.equal(weights[name], before[name]) for name in before)
     assert not any(value.requires_grad for value in weights.values())

@@ -44,7 +44,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: run_experiment(("a", 1), "out"), "experiment must be of type Experiment"),  # type: ignore[arg-type]
     (lambda: run_experiment(experiment(), 3), "the run folder must be of type str or Path, got 3"),  # type: ignore[arg-type]
     (lambda: run_experiment(experiment(), "out", dataset=([], [])), "dataset must be of type Dataset"),  # type: ignore[arg-type]
-    (lambda: run_experiment(experiment(), "out", split=[0, 1]), "split must be of type OwnSplit"),  # type: ignore[arg-type]
+    (lambda: run_experiment(experiment(), "out", split=[0, 1]), "split must be of type UserSplit"),  # type: ignore[arg-type]
     (lambda: run_experiment(experiment(), "out", observers=Watcher()), "Give a list of observers"),  # type: ignore[arg-type]
     (lambda: run_experiment(experiment(), "out", observers=[print]), "the methods started and round_done"),  # type: ignore[list-item]
     (lambda: resume_run(None), "the run folder must be of type str or Path, got None"),  # type: ignore[arg-type]

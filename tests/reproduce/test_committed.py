@@ -10,13 +10,12 @@ import shlex
 import pytest
 
 from fedwave.experiments import load_experiment
-from fedwave.numerics import NUMERICS_VERSION
 from fedwave.reproduce.items import ITEMS
 from fedwave.reproduce.result import Results
 from fedwave.reproduce.tables import Tables
 from fedwave.reproduce.trial import run_trial
 from fedwave.reproduce.verdicts import claim_rows, judge
-from fedwave.runs.provenance import processor
+from fedwave.runs.provenance import NUMERICS_VERSION, processor
 from tools.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"

@@ -22,7 +22,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "StopRun",
     ),
     "Results": ("read_run", "final_table", "cost_table", "plot_runs", "draw_runs"),
-    "Data": ("load_dataset", "dataset_from_arrays", "own_split", "read_split"),
+    "Data": ("load_dataset", "dataset_from_arrays", "user_split", "read_split"),
     "Radio cell and allocation": (
         "load_cell",
         "problem_of_cell",

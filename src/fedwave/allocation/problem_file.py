@@ -12,7 +12,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.errors import ProblemError, did_you_mean, shown
-from fedwave.memory import require_memory
+from fedwave.ram import require_memory
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
 from fedwave.wireless.rate import RadioPower, RateModel

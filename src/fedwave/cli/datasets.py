@@ -14,7 +14,7 @@ from fedwave.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fedwave.data.catalogue import Entry
+    from fedwave.data.sources import Entry
 
 DOWNLOAD_NAMES = (
     "fashion-mnist",
@@ -36,7 +36,7 @@ def list_datasets(
     """List the datasets and where they were found."""
     if context.invoked_subcommand is not None:
         return
-    from fedwave.data.catalogue import DATASETS
+    from fedwave.data.sources import DATASETS
 
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("dataset", "samples", "classes", "sample"):
@@ -64,8 +64,8 @@ def download(
     """Download a dataset from its publisher and verify its checksums."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from fedwave.data.catalogue import DATASETS
-    from fedwave.data.download import DOWNLOADS, download_dataset
+    from fedwave.data.sources import DATASETS
+    from fedwave.data.sources.download import DOWNLOADS, download_dataset
 
     if name not in DOWNLOADS and name not in DATASETS:  # before a bar is shown
         raise ConfigError(f'There is no download for "{name}". {did_you_mean(name, DOWNLOADS)}')

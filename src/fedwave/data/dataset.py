@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedwave.data.device_ids import index_devices, require_devices
 from fedwave.errors import DataError
-from fedwave.memory import require_memory
+from fedwave.ram import require_memory
 from fedwave.units import IntArray
 
 Split = Literal["all", "train", "test"]

@@ -15,7 +15,7 @@ from fedwave.allocation import METHODS
 from fedwave.data import (
     Dataset,
     DeviceData,
-    OwnSplit,
+    UserSplit,
     devices_of_split,
     heldout_of_split,
     load_dataset,
@@ -41,7 +41,7 @@ from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LOCAL_RULES, LocalRule
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
 from fedwave.learning.tasks import TASKS
-from fedwave.memory import require_memory
+from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
@@ -65,7 +65,7 @@ def build_simulation(
     *,
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
-    split: OwnSplit | None = None,
+    split: UserSplit | None = None,
 ) -> Simulation:
     """Return the simulation of an experiment; ``dataset`` and ``split`` replace those that it names."""
     require_type(experiment, Experiment, name="experiment", fix="Make one with load_experiment.")
@@ -161,7 +161,7 @@ def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = N
 
 
 def build_pools(
-    experiment: Experiment, data: Dataset, split: OwnSplit | None = None
+    experiment: Experiment, data: Dataset, split: UserSplit | None = None
 ) -> tuple[DevicePool, DevicePool]:
     """Return the training devices and the held-out ones."""
     section = experiment.partition
@@ -202,7 +202,7 @@ def build_pools(
     return pool(train_ids), pool(heldout_ids)
 
 
-def load_split(experiment: Experiment, data: Dataset) -> OwnSplit:
+def load_split(experiment: Experiment, data: Dataset) -> UserSplit:
     """Return who owns which sample, from the file that the experiment names or from the dataset itself."""
     section = experiment.partition
     if section.path is not None:

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from fedwave.learning.batch import Batch
-from fedwave.learning.meta_gradient import loss_and_gradient
 from fedwave.learning.models.base import Model
-from fedwave.learning.objective import objective
+from fedwave.learning.objective import loss_and_gradient, objective
 from fedwave.learning.parameters import Parameters, stack_copies, step, with_gradients
 from fedwave.learning.tasks.base import Task
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from fedwave.errors import ConfigError, did_you_mean
+from fedwave.learning.objective import Loss, loss_and_gradient
 from fedwave.learning.parameters import Parameters, norm, step, with_gradients
 
-Loss = Callable[[Parameters, Any], Tensor]
-
-METHODS = ("exact", "first-order", "hessian-free")
+GRADIENT_KINDS = ("exact", "first-order", "hessian-free")
 
 
 @dataclass(frozen=True)
@@ -23,42 +22,6 @@ class MetaStep:
 
     gradient: Parameters
     query_loss: Tensor  # scalar, or one entry per device of a stack
-
-
-def meta_gradient(
-    loss: Loss,
-    params: Parameters,
-    support: Any,
-    query: Any,
-    *,
-    inner_lr: float,
-    method: str = "exact",
-    hessian_batch: Any = None,
-    epsilon: float | None = None,
-) -> Parameters:
-    """Return the meta-gradient (I - alpha H(theta; D'')) grad f(theta - alpha grad f(theta; D); D'), Eq. (3).
-
-    ``loss(params, batch)`` is a scalar tensor; ``support``, ``query`` and ``hessian_batch`` are D, D' and D''
-    in whatever form ``loss`` takes. D'' defaults to D. ``method``:
-
-    - ``exact``: one Hessian-vector product by double backward; the Hessian itself is never formed.
-    - ``first-order``: the Hessian term is dropped, Eq. (51).
-    - ``hessian-free``: the product by a central difference of gradients, Eq. (52). ``epsilon`` is the paper's
-      step along the vector; left out, it is scaled to the vector and the parameters, see ``_step_size``.
-
-    ``loss`` may also return a vector, one entry per device, if every tensor in ``params`` has a leading
-    device axis; then the result is the stack of the devices' meta-gradients.
-    """
-    return meta_step(
-        loss,
-        params,
-        support,
-        query,
-        inner_lr=inner_lr,
-        method=method,
-        hessian_batch=hessian_batch,
-        epsilon=epsilon,
-    ).gradient
 
 
 def meta_step(
@@ -72,7 +35,21 @@ def meta_step(
     hessian_batch: Any = None,
     epsilon: float | None = None,
 ) -> MetaStep:
-    """Return ``meta_gradient`` and the query loss after adaptation, which costs nothing more."""
+    """Return the meta-gradient (I - alpha H(theta; D'')) grad f(theta - alpha grad f(theta; D); D'), Eq. (3).
+
+    The query loss after adaptation comes with it, at no further cost.
+
+    ``loss(params, batch)`` is a scalar tensor; ``support``, ``query`` and ``hessian_batch`` are D, D' and D''
+    in whatever form ``loss`` takes. D'' defaults to D. ``method``:
+
+    - ``exact``: one Hessian-vector product by double backward; the Hessian itself is never formed.
+    - ``first-order``: the Hessian term is dropped, Eq. (51).
+    - ``hessian-free``: the product by a central difference of gradients, Eq. (52). ``epsilon`` is the paper's
+      step along the vector; left out, it is scaled to the vector and the parameters, see ``_step_size``.
+
+    ``loss`` may also return a vector, one entry per device, if every tensor in ``params`` has a leading
+    device axis; then the result is the stack of the devices' meta-gradients.
+    """
     require_method(method)
     names = list(params)
     theta = with_gradients(params)
@@ -105,27 +82,19 @@ def meta_step(
         return MetaStep(step(outer, product, inner_lr), query_loss)
 
 
+def meta_gradient(
+    loss: Loss, params: Parameters, support: Any, query: Any, *, inner_lr: float, **options: Any
+) -> Parameters:
+    """Return the gradient alone of ``meta_step``, Eq. (3), which has the same arguments."""
+    return meta_step(loss, params, support, query, inner_lr=inner_lr, **options).gradient
+
+
 def require_method(method: str) -> None:
     """Raise unless ``method`` is a known way to the meta-gradient."""
-    if method not in METHODS:
+    if method not in GRADIENT_KINDS:
         raise ConfigError(
-            f'method must be a known meta-gradient, got "{method}". {did_you_mean(method, METHODS)}'
+            f'method must be a known meta-gradient, got "{method}". {did_you_mean(method, GRADIENT_KINDS)}'
         )
-
-
-def loss_and_gradient(
-    loss: Loss, theta: Parameters, batch: Any, *, create_graph: bool = False
-) -> tuple[Tensor, Parameters]:
-    """Return the loss at the leaves ``theta`` and its gradient, zero for a parameter that it ignores."""
-    value = loss(theta, batch)
-    gradients = torch.autograd.grad(
-        value.sum(),
-        list(theta.values()),
-        create_graph=create_graph,
-        allow_unused=True,
-        materialize_grads=True,
-    )
-    return value.detach(), dict(zip(theta, gradients, strict=True))
 
 
 def _exact_product(

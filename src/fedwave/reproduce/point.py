@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from fedwave.experiments import Experiment, load_experiment
-from fedwave.numerics import NUMERICS_VERSION
+from fedwave.runs.provenance import NUMERICS_VERSION
 
 NOT_ESSENTIAL = ("name", "execution")  # they change no number
 # What the devices compute does not depend on these: runs that differ in them alone may share computations.

@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 from fedwave import __version__
-from fedwave.numerics import NUMERICS_VERSION
 from fedwave.pages.page import Html, Section, html_table, page
 from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.look import DATASETS
@@ -27,7 +26,7 @@ from fedwave.reproduce.report_tables import (
 from fedwave.reproduce.tables import SEEDS
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.write import CONFIGS, Written
-from fedwave.runs.provenance import versions
+from fedwave.runs.provenance import NUMERICS_VERSION, versions
 
 TITLE = "Efficient federated meta-learning over wireless networks, reproduced"
 PAPER_LINK = "https://arxiv.org/abs/2108.06453"

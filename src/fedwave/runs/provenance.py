@@ -10,20 +10,23 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from fedwave.data import Dataset, OwnSplit
+from fedwave.data import Dataset, UserSplit
 from fedwave.errors import RunError
 from fedwave.experiments.schema import Experiment
 
 PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
 # These decide on the bits; another version of one of them is said when a run is resumed.
 NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
+# One number for all arithmetic of the package: finished runs are reused only where it is the same. Raise it
+# with every change that moves a bit of any result; CHANGELOG says what moved.
+NUMERICS_VERSION = 1
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
 MAY_CHANGE = ("name", "num_rounds", "execution", "evaluation.every")
 MAY_NOT = ("execution.precision",)  # it moves more than the last bits
 
 
 def describe_start(
-    experiment: Experiment, data: Dataset, split: OwnSplit | None, torch_device: str
+    experiment: Experiment, data: Dataset, split: UserSplit | None, torch_device: str
 ) -> dict[str, Any]:
     """Return what environment.json holds: versions, data, and the settings as they were at the start."""
     return {
@@ -43,7 +46,7 @@ def describe_start(
     }
 
 
-def identity(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> str:
+def identity(experiment: Experiment, data: Dataset, split: UserSplit | None) -> str:
     """Return 16 hex digits that name the run: the same for all that compute the same numbers."""
     essential = {
         key: value
@@ -76,7 +79,7 @@ def require_same_run(
     recorded: Mapping[str, Any],
     experiment: Experiment,
     data: Dataset,
-    split: OwnSplit | None,
+    split: UserSplit | None,
 ) -> None:
     """Raise if settings, data or files are not those that the run was started with."""
     _require_settings(folder, recorded, experiment)

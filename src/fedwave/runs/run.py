@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from fedwave.data import Dataset, OwnSplit
+from fedwave.data import Dataset, UserSplit
 from fedwave.errors import require_type, shown
 from fedwave.experiments.build import (
     build_simulation,
@@ -81,7 +81,7 @@ def run_experiment(
     *,
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
-    split: OwnSplit | None = None,
+    split: UserSplit | None = None,
     adapt: Callable[[Simulation], Simulation] | None = None,
     observers: Iterable[Observer] = (),
 ) -> RunResult:
@@ -120,7 +120,7 @@ def resume_run(
     *,
     data_dir: Path | None = None,
     dataset: Dataset | None = None,
-    split: OwnSplit | None = None,
+    split: UserSplit | None = None,
     adapt: Callable[[Simulation], Simulation] | None = None,
     from_start: bool = False,
     observers: Iterable[Observer] = (),
@@ -198,7 +198,7 @@ def _require_arguments(folder: object, dataset: object, split: object) -> None:
             dataset, Dataset, name="dataset", fix="Make one with dataset_from_arrays(inputs, labels)."
         )
     if split is not None:
-        require_type(split, OwnSplit, name="split", fix="Make one with own_split(device_of_sample).")
+        require_type(split, UserSplit, name="split", fix="Make one with user_split(device_of_sample).")
 
 
 def _require_observers(observers: Iterable[Observer]) -> list[Observer]:
@@ -219,7 +219,7 @@ def _as_it_is(simulation: Simulation) -> Simulation:
     return simulation
 
 
-def _own_split(experiment: Experiment, data: Dataset, split: OwnSplit | None) -> OwnSplit | None:
+def _own_split(experiment: Experiment, data: Dataset, split: UserSplit | None) -> UserSplit | None:
     """Return the split that is given, from Python or by the experiment; None where the data is dealt out."""
     if split is None and experiment.partition.kind == GIVEN:
         return load_split(experiment, data)

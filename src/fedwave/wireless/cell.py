@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fedwave.errors import ProblemError, require_type, shown
-from fedwave.memory import require_memory
+from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.channel_draw import ChannelDraw

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedwave.errors import ConfigError
 from fedwave.learning import LOCAL_RULES, LocalStep, Parameters, meta_gradient
-from fedwave.learning.meta_gradient import METHODS
+from fedwave.learning.meta_gradient import GRADIENT_KINDS
 from fedwave.learning.rules import MetaDescent, PlainDescent
 
 ALPHA, BETA = 0.1, 0.3
@@ -60,7 +60,7 @@ def test_a_step_on_a_quadratic_is_the_closed_form(name: str) -> None:
     np.testing.assert_allclose(got.loss.numpy(), loss, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRADIENT_KINDS)
 def test_a_meta_step_descends_the_meta_gradient_bit_by_bit(method: str) -> None:
     parameters = {"w": torch.tensor(START, dtype=torch.float32)}
     got = rule_named(method).step(quadratic, parameters, "support", "query")
@@ -68,7 +68,7 @@ def test_a_meta_step_descends_the_meta_gradient_bit_by_bit(method: str) -> None:
     assert torch.equal(got.parameters["w"], torch.sub(parameters["w"], gradient, alpha=BETA))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", GRADIENT_KINDS)
 def test_without_an_inner_rate_a_meta_step_is_a_plain_step(method: str) -> None:
     parameters = {"w": torch.tensor(START, dtype=torch.float32)}
     meta = MetaDescent(0.0, BETA, method).step(quadratic, parameters, "support", "query")
@@ -79,8 +79,8 @@ def test_without_an_inner_rate_a_meta_step_is_a_plain_step(method: str) -> None:
 
 
 def test_the_rules_have_the_names_of_the_meta_gradients_and_plain() -> None:
-    assert set(LOCAL_RULES) == {*METHODS, "exact-query", "plain"}
-    for method in METHODS:
+    assert set(LOCAL_RULES) == {*GRADIENT_KINDS, "exact-query", "plain"}
+    for method in GRADIENT_KINDS:
         assert rule_named(method) == MetaDescent(inner_lr=ALPHA, meta_lr=BETA, method=method)
     assert rule_named("plain") == PlainDescent(meta_lr=BETA)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from fedwave.devices.workers import available_cores
 from fedwave.errors import ConfigError, FedwaveError, RunError, import_extra
-from fedwave.memory import in_words
+from fedwave.ram import in_words
 
 MAX_ATTEMPTS = 5  # at one task: it may be what kills its workers, for instance by its memory
 TASKS_AHEAD = 2  # for each that can run: a worker never waits for the driver

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fedwave.errors import ModelError, did_you_mean
-from fedwave.learning.models.base import Model
+from fedwave.learning.models.base import WEIGHT_STD, Model
 from fedwave.learning.models.cnn import Cnn
-from fedwave.learning.models.initialise import WEIGHT_STD
 from fedwave.learning.models.mlp import Mlp
 from fedwave.learning.models.user import UserModel
 

@@ -11,9 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedwave.learning.models.initialise import WEIGHT_STD, constant_bias, truncated_normal
-from fedwave.learning.models.stacked_convolution import convolve_and_pool
-from fedwave.learning.models.state_dict import require_layout
+from fedwave.learning.models.base import WEIGHT_STD, constant_bias, require_layout, truncated_normal
+from fedwave.learning.models.fast_cnn import convolve_and_pool
 from fedwave.learning.parameters import Parameters
 
 NEGATIVE_SLOPE = 0.2  # LeakyReLU, as in the authors' earlier code

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fedwave.learning.models.initialise import WEIGHT_STD, constant_bias, truncated_normal
-from fedwave.learning.models.state_dict import require_layout
+from fedwave.learning.models.base import WEIGHT_STD, constant_bias, require_layout, truncated_normal
 from fedwave.learning.parameters import Parameters
 
 

@@ -16,8 +16,8 @@ from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedwave.errors import ModelError
-from fedwave.learning.models.probe import one_line, refuse_unsuitable, require_unchanged, try_meta_step
-from fedwave.learning.models.state_dict import require_layout
+from fedwave.learning.models.base import require_layout
+from fedwave.learning.models.suitability import one_line, refuse_unsuitable, require_unchanged, try_meta_step
 from fedwave.learning.parameters import Parameters
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from torch import Tensor
 
 from fedwave.learning.batch import Batch
-from fedwave.learning.meta_gradient import Loss
+from fedwave.learning.objective import Loss
 from fedwave.learning.parameters import Parameters
 
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 import torch
 
 from fedwave.learning.batch import Batch
-from fedwave.learning.meta_gradient import Loss, meta_step, require_method
+from fedwave.learning.meta_gradient import meta_step, require_method
+from fedwave.learning.objective import Loss
 from fedwave.learning.parameters import Parameters, norm, step
 from fedwave.learning.rules.base import LocalStep
 

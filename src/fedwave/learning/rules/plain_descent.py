@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 
 from fedwave.learning.batch import Batch
-from fedwave.learning.meta_gradient import Loss, loss_and_gradient
+from fedwave.learning.objective import Loss, loss_and_gradient
 from fedwave.learning.parameters import Parameters, norm, step, with_gradients
 from fedwave.learning.rules.base import LocalStep
 
