@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from fedwave.allocation.pareto import ParetoFront
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, account, expected_contribution, weighted
-from fedwave.units import FloatArray
+from fedwave.json_values import json_value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,39 +53,31 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
 def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, Any]:
     """Return an allocation as plain values for JSON; numbers that are not finite become None."""
     costs = account(problem, allocation)
-    return {
+    values = {
         "method": allocation.method,
         "status": allocation.status.value,
         "reason": allocation.reason,
-        "objective": _finite(allocation.objective),
-        "upper_bound": _finite(allocation.upper_bound),
-        "gap": _finite(allocation.gap),
-        "contribution": _finite(allocation.contribution),
-        "energy_j": _finite(allocation.energy_j),
-        "compute_delay_s": _finite(allocation.compute_delay_s),
-        "upload_delay_s": _finite(allocation.upload_delay_s),
+        "objective": allocation.objective,
+        "upper_bound": allocation.upper_bound,
+        "gap": allocation.gap,
+        "contribution": allocation.contribution,
+        "energy_j": allocation.energy_j,
+        "compute_delay_s": allocation.compute_delay_s,
+        "upload_delay_s": allocation.upload_delay_s,
         "iterations": allocation.iterations,
-        "block_of_device": allocation.block_of_device.tolist(),
-        "transmit_power_w": _all_finite(allocation.transmit_power_w),
-        "cpu_frequency_hz": _all_finite(allocation.cpu_frequency_hz),
-        "device_upload_energy_j": _all_finite(costs.upload_energy_j),
-        "device_compute_energy_j": _all_finite(costs.compute_energy_j),
-        "device_success_probability": costs.success_probability.tolist(),
-        "trace": _all_finite(allocation.trace),
+        "block_of_device": allocation.block_of_device,
+        "transmit_power_w": allocation.transmit_power_w,
+        "cpu_frequency_hz": allocation.cpu_frequency_hz,
+        "device_upload_energy_j": costs.upload_energy_j,
+        "device_compute_energy_j": costs.compute_energy_j,
+        "device_success_probability": costs.success_probability,
+        "trace": allocation.trace,
     }
+    plain: dict[str, Any] = json_value(values)
+    return plain
 
 
 def describe_front(front: ParetoFront) -> dict[str, list[Any]]:
     """Return a Pareto front as plain values for JSON, one entry per pair of weights."""
-    names = ("energy_weight", "delay_weight", "energy_j", "delay_s", "contribution")
-    return {name: _all_finite(getattr(front, name)) for name in names} | {
-        "num_selected": front.num_selected.tolist()
-    }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _all_finite(values: FloatArray) -> list[float | None]:
-    return [_finite(value) for value in values.tolist()]
+    names = ("energy_weight", "delay_weight", "energy_j", "delay_s", "contribution", "num_selected")
+    return {name: json_value(getattr(front, name)) for name in names}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.json_values import json_value
 from fedwave.units import watt_to_dbm
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channels.gains_file import FileChannel
@@ -136,14 +137,7 @@ class CellDescription:
     def as_json(self) -> dict[str, Any]:
         """Return plain data; a number that is not finite (a device that is never heard) becomes None."""
         cell = self.cell
-        rows = [
-            {
-                key: None if isinstance(value, float) and not math.isfinite(value) else value
-                for key, value in dataclasses.asdict(row).items()
-            }
-            for row in self.budget.rows
-        ]
-        return {
+        values = {
             "cell": self.name,
             "num_devices": cell.num_devices,
             "num_blocks": cell.num_blocks,
@@ -153,13 +147,15 @@ class CellDescription:
             "normalised": cell.config.normalised,
             "seed": cell.seed,
             "model_bits": self.budget.model_bits,
-            "link_budget": rows,
+            "link_budget": [dataclasses.asdict(row) for row in self.budget.rows],
             "fleet": self.fleet_summary,
             "suggested_weights": self.suggested_weights,
-            "coherence_time_s": self.coherence_time_s if self.coherence_time_s != math.inf else None,
+            "coherence_time_s": self.coherence_time_s,
             "warnings": list(self.warnings),
             "config": cell.config.model_dump(mode="json"),
         }
+        plain: dict[str, Any] = json_value(values)
+        return plain
 
     def _si_lines(self, row: LinkBudgetRow) -> dict[str, str]:
         lines = {"device, block": f"{row.device_index}, {row.block_index}"}
