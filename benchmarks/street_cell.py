@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from fedwave.cli.console import print_tables
+from fedwave.cli.run_tables import cost_table, final_table
+from fedwave.intervals import Interval, interval
 from fedwave.plots.runs import plot_runs
-from fedwave.runs.compare import FinishedRun, Interval, group_by_name, interval
-from fedwave.runs.report import cost_table, final_table, print_tables
+from fedwave.runs.compare import FinishedRun, group_by_name
 from preset_runs import parse_arguments, runs_of
 
 SCHEMES = {"ural": "umi/ural", "greedy": "umi/nufm-greedy", "random": "umi/ru-random"}

@@ -15,6 +15,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files, InclusionLevel
 
+from fedwave.lazy import homes
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
@@ -171,8 +173,8 @@ def _full_name(name: str) -> str:
     """Return where a public name is defined if a module has the same name, which would be taken for it."""
     if "." in name:
         return name
-    home = re.search(rf'"{name}": "(fedwave[\w.]*)"', _read("src/fedwave/__init__.py"))
+    home = homes("fedwave").get(name)
     if home is None:
         raise SystemExit(f"error: docs/api.md names {name}, which is no public name of fedwave.")
-    has_namesake = (ROOT / "src" / home[1].replace(".", "/") / f"{name}.py").exists()
-    return f"{home[1]}.{name}.{name}" if has_namesake else f"fedwave.{name}"
+    has_namesake = (ROOT / "src" / home.replace(".", "/") / f"{name}.py").exists()
+    return f"{home}.{name}.{name}" if has_namesake else f"fedwave.{name}"

@@ -20,10 +20,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import nn
 
 from fedwave import cost_table, final_table, load_experiment, read_run, run_experiment
+from fedwave.cli.console import print_tables
 from fedwave.plots.costs import plot_costs
-from fedwave.runs.compare import FinishedRun, common_target, group_by_name
-from fedwave.runs.ratio import paired_ratio
-from fedwave.runs.report import print_tables
+from fedwave.runs.compare import FinishedRun, common_target, group_by_name, paired_ratio
 
 OUT = Path("demo")
 SCHEMES = ("ural", "nufm-greedy", "ru-random")

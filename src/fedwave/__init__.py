@@ -5,40 +5,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fedwave.lazy import lazy_names
 
 __version__ = "0.1.0"
-
-# name: the module that defines it
-_HOME = {
-    "AllocationProblem": "fedwave.allocation",
-    "allocate": "fedwave.allocation",
-    "allocate_many": "fedwave.allocation",
-    "compare_methods": "fedwave.allocation",
-    "pareto_front": "fedwave.allocation",
-    "total_cost": "fedwave.allocation",
-    "violations": "fedwave.allocation",
-    "dataset_from_arrays": "fedwave.data",
-    "load_dataset": "fedwave.data",
-    "user_split": "fedwave.data",
-    "read_split": "fedwave.data",
-    "Experiment": "fedwave.experiments",
-    "experiment_from": "fedwave.experiments",
-    "load_experiment": "fedwave.experiments",
-    "meta_gradient": "fedwave.learning",
-    "draw_runs": "fedwave.plots.runs",
-    "plot_runs": "fedwave.plots.runs",
-    "read_run": "fedwave.runs.compare",
-    "cost_table": "fedwave.runs.report",
-    "final_table": "fedwave.runs.report",
-    "StopRun": "fedwave.runs.run",
-    "resume_run": "fedwave.runs.run",
-    "run_experiment": "fedwave.runs.run",
-    "contribution": "fedwave.selection",
-    "problem_of_cell": "fedwave.server",
-    "load_cell": "fedwave.wireless.load",
-}
 
 if TYPE_CHECKING:
     from fedwave.allocation import (
@@ -50,12 +21,12 @@ if TYPE_CHECKING:
         total_cost,
         violations,
     )
+    from fedwave.cli.run_tables import cost_table, final_table
     from fedwave.data import dataset_from_arrays, load_dataset, read_split, user_split
     from fedwave.experiments import Experiment, experiment_from, load_experiment
     from fedwave.learning import meta_gradient
     from fedwave.plots.runs import draw_runs, plot_runs
     from fedwave.runs.compare import read_run
-    from fedwave.runs.report import cost_table, final_table
     from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
     from fedwave.server import problem_of_cell
@@ -91,12 +62,4 @@ __all__ = [
     "violations",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'fedwave' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from fedwave.intervals import Interval
 from fedwave.reproduce.claims import Claim, Part
 from fedwave.reproduce.readings import (
     order_seen,
@@ -25,7 +26,6 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.statistics import Outcome
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
-from fedwave.runs.compare import Interval
 
 ACCURACY = {"NUFM": (0.7, 0.8, 0.9), "Per-FedAvg": (0.6, 0.75, 0.8), "FedAvg": (0.75, 0.7, 0.65)}
 

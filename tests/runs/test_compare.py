@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from fedwave.cli.run_tables import cost_table, final_table
 from fedwave.errors import RunError
+from fedwave.intervals import ratio_interval
 from fedwave.plots.runs import run_panels
 from fedwave.runs.compare import (
     FinishedRun,
-    Interval,
     common_metric,
     common_target,
     group_by_name,
-    interval,
     paired_difference,
-    short_number,
+    paired_ratio,
 )
-from fedwave.runs.report import cost_table, final_table
+from tests.runs.paid_runs import OURS, THEIRS, paid_runs
 from tests.runs.written_runs import write_run
 
 ERROR = "mean_absolute_error"
@@ -130,47 +130,9 @@ def test_seeds_of_one_setting_come_together_and_are_paired_with_those_of_another
     assert got.count == 3
 
 
-def test_the_interval_is_students() -> None:
-    got = interval([1.0, 2.0, 4.0])
-    assert got.mean == pytest.approx(7 / 3)
-    # t_{0.975, 2} = 4.30265, s = 1.527525
-    assert got.half_width == pytest.approx(4.30265 * 1.527525 / 3**0.5, rel=1e-5)
-    assert got.count == 3
-    assert interval([1.0, math.nan, 2.0, math.inf, 4.0]) == got  # what was not measured does not count
-    assert str(interval([2.0])) == "2"
-    assert str(interval([])) == "-"
-    assert str(interval([29_000.0, 31_000.0])) == "30,000 ± 12,706"
-    assert str(interval([0.12345678])) == "0.1235"
-
-
-@pytest.mark.parametrize(
-    ("mean", "half_width", "shown"),
-    [
-        (71.6, 0.583, "71.60 ± 0.58"),
-        (71.6, 5.83, "71.6 ± 5.8"),
-        (2251.4, 911.3, "2,251 ± 911"),
-        (0.02, 0.00012, "0.02000 ± 0.00012"),
-        (-0.02, 3.1, "0.0 ± 3.1"),
-        (-0.2, 3.1, "-0.2 ± 3.1"),
-        (0.0, 0.0, "0 ± 0"),
-        (20.0, 1e-15, "20 ± 0"),
-        (0.0, 1.0, "0.0 ± 1.0"),
-    ],
-)
-def test_a_mean_is_shown_as_far_as_its_interval_is(mean: float, half_width: float, shown: str) -> None:
-    assert str(Interval(mean, half_width, 5)) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (9999.4, "9,999"),
-        (999.94, "999.9"),
-        (12345.6, "12,346"),
-        (-20000.0, "-20,000"),
-        (0.00012346, "0.0001235"),
-        (0.0, "0"),
-    ],
-)
-def test_a_number_is_short_and_without_exponent(value: float, shown: str) -> None:
-    assert short_number(value) == shown
+def test_a_ratio_of_costs_is_taken_within_each_seed() -> None:
+    theirs, ours = paid_runs("b", THEIRS), paid_runs("a", OURS)
+    found = paired_ratio(theirs, ours, "delay_s", target=0.8)
+    assert found == ratio_interval([2.0, 8.0, 4.0])  # seeds 0, 1, 2; the others have no partner
+    assert paired_ratio(theirs, ours, "energy_j", target=0.8).mean == pytest.approx(1.0)
+    assert paired_ratio(theirs, ours, "delay_s", target=0.9).count == 0  # nobody reaches it

@@ -10,12 +10,12 @@ import pytest
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file
 
+from fedwave.cli.run_tables import cost_table, final_table
 from fedwave.experiments import Experiment, experiment_from
 from fedwave.experiments.build import build_simulation
 from fedwave.plots.runs import plot_runs, run_panels
 from fedwave.runs.compare import read_run
 from fedwave.runs.folder import RunFolder
-from fedwave.runs.report import cost_table, final_table
 from fedwave.runs.run import run_experiment
 
 INNER_LR, NUM_STEPS = 0.02, 5

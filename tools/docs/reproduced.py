@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
+from fedwave.intervals import Interval, Ratio, interval, ratio_interval
 from fedwave.reproduce.items import ITEMS, IVES, LEARNERS, URAL
 from fedwave.reproduce.readings import (
     JUDGED,
@@ -24,8 +24,6 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.tables import CURVES, PROBES, SEEDS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
-from fedwave.runs.compare import Interval, interval
-from fedwave.runs.ratio import Ratio
 from tools.docs.pages import DOCS
 
 FOLDER = DOCS / "reproduction"
@@ -155,6 +153,4 @@ def _range(values: Iterable[float]) -> str:
 
 def _ratio(theirs: Mapping[int, float], own: Mapping[int, float]) -> Ratio:
     """Return the geometric mean of what they pay for each of ours, with its interval over seeds."""
-    mean = interval([math.log(a / b) for a, b in paired(theirs, own).values()])
-    low, high = (math.exp(mean.mean + sign * mean.half_width) for sign in (-1, 1))
-    return Ratio(math.exp(mean.mean), low, high, mean.count)
+    return ratio_interval([a / b for a, b in paired(theirs, own).values()])

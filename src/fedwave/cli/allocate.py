@@ -172,7 +172,7 @@ def _print_objective(console: Console, problem: AllocationProblem, timed: TimedA
 
 
 def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) -> None:
-    from fedwave.console import print_tables
+    from fedwave.cli.console import print_tables
 
     table = Table(title="All methods on this problem", title_justify="left", box=None, padding=(0, 1, 0, 0))
     headings = ("objective", "contrib.", "energy J", "compute s", "upload s", "uploads", "ms", "status")

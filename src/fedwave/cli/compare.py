@@ -24,9 +24,10 @@ def compare(
     Runs over a radio cell are compared by what their accuracy cost: rounds, seconds on the cell's clock, and
     joules of all devices.
     """
+    from fedwave.cli.console import print_tables
+    from fedwave.cli.run_tables import cost_table, final_table
     from fedwave.plots.runs import plot_runs
     from fedwave.runs.compare import read_run
-    from fedwave.runs.report import cost_table, final_table, print_tables
 
     runs = [read_run(path) for path in paths]
     print_tables(Console(), final_table(runs), cost_table(runs, target=target))

@@ -142,9 +142,10 @@ def _how_to_go_on(folder: Path) -> str:
 
 
 def _report(result: RunResult) -> None:
+    from fedwave.cli.console import print_tables
+    from fedwave.cli.run_tables import final_table
     from fedwave.plots.runs import plot_runs
     from fedwave.runs.compare import read_run
-    from fedwave.runs.report import final_table, print_tables
 
     finished = [read_run(result.path)]
     print_tables(Console(), final_table(finished))

@@ -5,8 +5,9 @@ The schema takes a while to build, so the names below are loaded when they are f
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fedwave.lazy import lazy_names
 
 if TYPE_CHECKING:
     from fedwave.experiments.load import experiment_from, experiment_to_toml, load_experiment
@@ -24,16 +25,4 @@ __all__ = [
     "write_project",
 ]
 
-# name: the module that defines it, where that is not ``load``
-_HOME = {
-    "Experiment": "schema",
-    "preset_names": "preset_files",
-    "preset_text": "preset_files",
-    "write_project": "new_project",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'fedwave.experiments' has no attribute {name!r}")
-    return getattr(import_module(f"fedwave.experiments.{_HOME.get(name, 'load')}"), name)
+__getattr__, __dir__ = lazy_names(__name__)

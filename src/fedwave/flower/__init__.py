@@ -7,27 +7,12 @@ a node whose device is your own needs no torch.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedwave.errors import import_extra
+from fedwave.lazy import lazy_names
 
 import_extra("flwr", purpose="training on real devices", extra="flower")
-
-_HOME = {
-    "client_app": "client",
-    "Device": "device",
-    "Update": "device",
-    "device_of_experiment": "experiment",
-    "initial_arrays": "experiment",
-    "simulation_of": "experiment",
-    "strategy_of_experiment": "experiment",
-    "Grant": "messages",
-    "Radio": "messages",
-    "PoolDevice": "pool_device",
-    "SecureSum": "secure",
-    "TwoPhase": "strategy",
-}
 
 if TYPE_CHECKING:
     from fedwave.flower.client import client_app
@@ -58,8 +43,4 @@ __all__ = [
     "strategy_of_experiment",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'fedwave.flower' has no attribute {name!r}")
-    return getattr(import_module(f"fedwave.flower.{_HOME[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -11,11 +11,12 @@ import numpy as np
 
 from fedwave import __version__
 from fedwave.errors import RunError
+from fedwave.intervals import interval
 from fedwave.pages.page import Section, html_table, page
 from fedwave.plots.chart import Chart, ChartPanel, Series, series_over_seeds
 from fedwave.plots.runs import run_panels
 from fedwave.plots.style import COLOURS
-from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, interval
+from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, read_table
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedwave.intervals import interval
 from fedwave.plots.style import COLOURS
-from fedwave.runs.compare import interval
 from fedwave.units import FloatArray
 
 Kind = Literal["line", "bars"]

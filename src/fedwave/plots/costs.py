@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from fedwave.errors import RunError
+from fedwave.intervals import interval
 from fedwave.plots.learning_curves import draw_curves
 from fedwave.plots.runs import round_curves
 from fedwave.plots.style import COLOURS, Picture, new_figure, plain
-from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name, interval
-from fedwave.runs.ratio import CostName, paired_ratio
+from fedwave.runs.compare import (
+    CostName,
+    FinishedRun,
+    common_metric,
+    common_target,
+    group_by_name,
+    paired_ratio,
+)
 
 
 def plot_costs(runs: Sequence[FinishedRun], path: Path | str, *, target: float | None = None) -> Path:

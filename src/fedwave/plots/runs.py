@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedwave.plots.learning_curves import Curve, Panel, plot_panels
 from fedwave.plots.style import Picture
-from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
+from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, read_run
 
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
 
@@ -22,6 +22,11 @@ def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
     panels = run_panels(runs)
     datasets = ", ".join(sorted({run.experiment.data.dataset for run in runs}))
     return Picture(plot_panels(panels, title=datasets, num_columns=3))
+
+
+def draw_folder(path: Path) -> Picture:
+    """Return the curves of the run in a folder; ``.plot()`` of a run calls it."""
+    return draw_runs([read_run(path)])
 
 
 def run_panels(runs: Sequence[FinishedRun]) -> list[Panel]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedwave.intervals import Interval, interval
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.look import DATASETS
 from fedwave.reproduce.result import OWN_TEST
 from fedwave.reproduce.tables import Row, Tables, paired
-from fedwave.runs.compare import Interval, interval
 
 USUAL = "as we read it"
 # Figures of the probes, and what a reader would call them.

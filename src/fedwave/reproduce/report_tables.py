@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any
 
+from fedwave.intervals import Interval, interval
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.look import DATASETS, shown_scheme
 from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.tables import Row, paired
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
-from fedwave.runs.compare import Interval, interval
 
 Table = tuple[Sequence[str], list[list[Any]]]
 

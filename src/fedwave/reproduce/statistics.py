@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import t as student_t
 
-from fedwave.runs.compare import interval
+from fedwave.intervals import interval
 
 Side = Literal["above", "below", "within"]
 Decision = Literal["holds", "does not hold", "undecided"]

@@ -6,21 +6,23 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from fedwave.errors import RunError, require_type
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
+from fedwave.intervals import Interval, Ratio, interval, ratio_interval
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import MAY_NOT, flatten, setting_differences
 from fedwave.units import FloatArray
 
+CostName = Literal["rounds", "delay_s", "energy_j"]  # of a ``Cost``
+
 MAX_SHOWN = 3  # settings that tell two runs of one name apart
-NO_WIDTH = 1e-9  # of the mean: rounding's doing
 
 
 @dataclass(frozen=True)
@@ -102,32 +104,6 @@ class FinishedRun(NotebookRun):
             **{name.replace("_", " "): self.last(name) for name in names},
             "folder": self.path,
         }
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over runs with its 95 % confidence interval (Student's t); ``half_width`` is NaN for one run."""
-
-    mean: float
-    half_width: float
-    count: int
-
-    def __str__(self) -> str:
-        """Return the half width to two digits and the mean to the same decimal: 71.60 ± 0.58, 2,251 ± 911."""
-        if math.isnan(self.mean):
-            return "-"
-        if math.isnan(self.half_width):
-            return short_number(self.mean)
-        if self.half_width <= NO_WIDTH * abs(self.mean):
-            return f"{short_number(self.mean)} ± 0"
-        decimals = max(0, 1 - math.floor(math.log10(self.half_width)))
-        mean = round(self.mean, decimals) + 0.0  # no minus before a zero
-        return f"{mean:,.{decimals}f} ± {self.half_width:,.{decimals}f}"
-
-
-def short_number(value: float, count: int = 4) -> str:
-    """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
-    return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:,.{count}g}"
 
 
 def read_run(path: Path | str) -> FinishedRun:
@@ -233,19 +209,6 @@ def common_metric(runs: Sequence[FinishedRun]) -> Metric:
     return runs[0].metric
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Return the mean and its 95 % confidence interval."""
-    finite = np.array([value for value in values if math.isfinite(value)])
-    if finite.size == 0:
-        return Interval(math.nan, math.nan, 0)
-    if finite.size == 1:
-        return Interval(float(finite[0]), math.nan, 1)
-    from scipy.special import stdtrit  # Student's quantiles; scipy.stats takes as long to load as torch
-
-    error = float(finite.std(ddof=1)) / math.sqrt(finite.size)
-    return Interval(float(finite.mean()), float(stdtrit(finite.size - 1, 0.975)) * error, finite.size)
-
-
 def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun], column: str) -> Interval:
     """Return the difference of a final figure between two settings, paired by seed (same partitions)."""
     other = {run.experiment.seed: run for run in theirs}
@@ -256,3 +219,22 @@ def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun]
             if run.experiment.seed in other
         ]
     )
+
+
+def paired_ratio(
+    theirs: Sequence[FinishedRun], ours: Sequence[FinishedRun], cost: CostName, *, target: float
+) -> Ratio:
+    """Return how many times as much they pay as we do until the target, where both reach it.
+
+    Seeds are other partitions and cells, and differ much more than schemes do; a ratio within each seed does
+    not.
+    """
+    own = {run.experiment.seed: run for run in ours}
+    ratios = []
+    for run in theirs:
+        if run.experiment.seed not in own:
+            continue
+        paid, base = run.cost_of_reaching(target), own[run.experiment.seed].cost_of_reaching(target)
+        if paid is not None and base is not None and getattr(base, cost) > 0 and getattr(paid, cost) > 0:
+            ratios.append(getattr(paid, cost) / getattr(base, cost))
+    return ratio_interval(ratios)

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from fedwave.errors import ConfigError, did_you_mean, import_extra
+from fedwave.lazy import load_name
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table
 
 Library = Literal["pandas", "polars"]
+# Pictures stand above runs: what draws one is found by its name, when a picture is asked for.
+DRAWN_BY = ("fedwave.plots.runs", "draw_folder")
 
 
 class NotebookRun:
@@ -40,9 +43,7 @@ class NotebookRun:
 
     def plot(self) -> Any:
         """Return the run's curves as a picture that a notebook shows; ``.save("run.pdf")`` writes it."""
-        from fedwave import draw_runs, read_run  # pictures stand above runs, so they are asked for by name
-
-        return draw_runs([read_run(self.path)])
+        return load_name(*DRAWN_BY)(self.path)
 
     def _facts(self) -> dict[str, object]:
         raise NotImplementedError

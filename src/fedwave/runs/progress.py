@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fedwave.experiments.schema import Experiment
-from fedwave.runs.compare import short_number
+from fedwave.intervals import short_number
 from fedwave.simulation.records import RoundRecord
 
 SECONDS_BETWEEN_LINES = 30.0  # in a log file

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from fedwave.console import print_tables
-from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name, interval
-
-__all__ = ["cost_table", "final_table", "print_tables"]
+from fedwave.intervals import interval
+from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name
 
 
 def final_table(runs: Sequence[FinishedRun]) -> Table:
