@@ -64,7 +64,7 @@ docs: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_round.py
 	$(BIN)/python benchmarks/bench_memory.py
-	$(BIN)/python benchmarks/bench_engines.py
+	$(BIN)/python benchmarks/bench_executors.py
 	$(BIN)/python benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
 	$(BIN)/python benchmarks/bench_explore.py

@@ -30,7 +30,7 @@ from flwr.app import ArrayRecord, Context
 from flwr.serverapp import Grid, ServerApp
 from flwr.simulation import run_simulation
 
-from fedwave.devices.workers import available_cores
+from fedwave.devices.threads import available_cores
 from fedwave.flower import PoolDevice, client_app, initial_arrays, simulation_of, strategy_of_experiment
 
 
@@ -44,7 +44,7 @@ def config_of(num_devices: int) -> dict[str, str]:
 
 
 def fedwave_rounds(num_devices: int, num_rounds: int):
-    """Return the seconds of each round, the model and the selected devices in fedwave's own engine."""
+    """Return the seconds of each round, the model and the selected devices in fedwave's own executor."""
     simulation = simulation_of(config_of(num_devices))
     position = {int(device): index for index, device in enumerate(simulation.train.device_ids)}
     state, seconds, selected = simulation.initial_state(), [], []
@@ -119,9 +119,9 @@ def main() -> None:
         print(f"  bytes of the first round  {found['bytes']}")
     if len(arguments.devices) > 1:
         first, last = arguments.devices[0], arguments.devices[-1]
-        for engine, values in medians.items():
+        for executor, values in medians.items():
             print(
-                f"from {first} to {last} devices, {engine} takes {values[-1] / values[0]:.1f} times as long"
+                f"from {first} to {last} devices, {executor} takes {values[-1] / values[0]:.1f} times as long"
             )
 
 

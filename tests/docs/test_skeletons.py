@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedwave.allocation import METHODS, Method, allocate, violations
 from fedwave.data import PARTITIONS
-from fedwave.devices import ThreadDevices
+from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.learning import LOCAL_RULES, MODELS, SERVER_STEPS, TASKS, Batch, Metric, Model, build_model
 from fedwave.runs.folder import RunFolder
 from fedwave.selection import POLICIES, Candidates, History
@@ -34,7 +34,7 @@ PARTS = {
     "task: loss and metric": "TASKS",
     "model": "MODELS",
     "partition": "PARTITIONS",
-    "executor": "Simulation.open_devices",
+    "executor": "Simulation.executor",
     "result column": "ROUND_COLUMNS",
     "observer": "run_experiment",
 }
@@ -206,7 +206,7 @@ def check_executor(names: dict[str, Any]) -> None:
     """The executor reports, uploads and evaluates what the threads do."""
     simulation, serial = names["simulation"], names["serial"].open_devices()
     threads = simulation.open_devices()
-    assert isinstance(threads, ThreadDevices)
+    assert isinstance(threads, ChunkedDevices)
     parameters = simulation.initial_state().parameters
     some = np.array([2, 3, 11, 29])
     try:

@@ -13,7 +13,7 @@ import pytest
 
 from fedwave.data import load_dataset
 from fedwave.devices import EvaluationWork, LocalWork
-from fedwave.experiments import Experiment, build, engine, experiment_from
+from fedwave.experiments import Experiment, build, experiment_from
 from fedwave.server import CellPlanner
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.records import RoundRecord
@@ -40,7 +40,7 @@ class Built:
     @contextmanager
     def _eavesdropping(self) -> Iterator[None]:
         """Listen to what the dataset's loader and the devices are told."""
-        open_devices = engine.ThreadDevices
+        open_devices = build.thread_devices
 
         def load(name: str, **options: Any) -> Any:
             self._told["dataset"] = {"name": name, **options}
@@ -57,9 +57,9 @@ class Built:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(build, "load_dataset", load)
-            patch.setattr(engine, "ThreadDevices", devices)
-            patch.setattr(engine, "RayDevices", on_a_cluster)
-            patch.setattr(engine, "load_ray", lambda address: None)  # it need not be installed
+            patch.setattr(build, "thread_devices", devices)
+            patch.setattr(build, "ray_devices", on_a_cluster)
+            patch.setattr(build, "load_ray", lambda address: None)  # it need not be installed
             yield
 
     def told(self, part: str) -> Any:

@@ -12,8 +12,7 @@ import torch
 from fedwave.data import dataset_from_arrays
 from fedwave.errors import ConfigError, FedwaveError, MissingExtraError
 from fedwave.experiments import experiment_from
-from fedwave.experiments.build import build_simulation
-from fedwave.experiments.engine import build_engine, choose_device
+from fedwave.experiments.build import build_executor, build_simulation, choose_device
 from fedwave.experiments.schema import ExecutionSection
 from fedwave.server import PolicyPlanner
 from tests.experiments.built import Built
@@ -143,10 +142,10 @@ def test_a_gpu_is_refused_where_a_cluster_computes(monkeypatch: pytest.MonkeyPat
         choose_device(ExecutionSection(device="cuda", engine="ray"))
 
 
-def test_without_ray_the_engine_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_executor_says_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r'engine "ray" needs ray, .*pip install "fedwave\[ray\]"'):
-        build_engine(ExecutionSection(engine="ray"), torch.device("cpu"))
+        build_executor(ExecutionSection(engine="ray"), torch.device("cpu"))
 
 
 @pytest.mark.parametrize("address", ["ray://10.0.0.1:10001", "10.0.0.1", "10.0.0.1:port", "host:99999", ":1"])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from fedwave.allocation import METHODS
 from fedwave.data import (
@@ -25,14 +28,14 @@ from fedwave.data import (
     split_of_dataset,
     standardise_warnings,
 )
-from fedwave.devices import DevicePool, EvaluationWork, LocalWork, Standardiser
+from fedwave.devices import DevicePool, Devices, EvaluationWork, LocalWork, Standardiser, thread_devices
 from fedwave.devices.batching import choose_batching
-from fedwave.errors import ConfigError, require_type
+from fedwave.devices.ray.connection import ClusterOptions, load_ray
+from fedwave.devices.ray.executor import ray_devices
+from fedwave.errors import ConfigError, ModelError, require_type
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.engine import build_engine, choose_device
-from fedwave.experiments.model_file import load_parameters
 from fedwave.experiments.part_options import require_part_options
-from fedwave.experiments.schema import GIVEN, PASSED, Experiment
+from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.models import UserModel
 from fedwave.learning.operations import sample_operations
@@ -122,7 +125,7 @@ def build_simulation(
         federation=federation,
         local=local,
         evaluation=evaluation,
-        engine=build_engine(experiment.execution, train.torch_device),
+        executor=build_executor(experiment.execution, train.torch_device),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
         warm_start=warm_start(experiment, model),
@@ -244,6 +247,20 @@ def warm_start(experiment: Experiment, model: Model) -> Callable[[], Parameters]
     return None if path is None else partial(load_parameters, Path(path), model)
 
 
+def load_parameters(path: Path, model: Model) -> Parameters:
+    """Return the parameters in a ``model.safetensors``, which must be those of this model."""
+    try:
+        state = load_file(path)
+    except FileNotFoundError as error:
+        raise ModelError(f"model.path {path} does not exist. Give the model.safetensors of a run.") from error
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelError(
+            f"model.path {path} cannot be read as safetensors ({reason}). Give a run's model.safetensors."
+        ) from error
+    return model.from_state_dict(state)
+
+
 def build_server_step(experiment: Experiment) -> ServerStep:
     """Return what the server does with the models that it receives."""
     name, options = experiment.algorithm.server_step, experiment.algorithm.server_step_options
@@ -251,6 +268,43 @@ def build_server_step(experiment: Experiment) -> ServerStep:
     step = SERVER_STEPS[name]
     require_part_options(options, step, options_of(step), table="algorithm.server_step_options", owner=name)
     return step(**options)
+
+
+# Where the devices are computed ----------------------------------------------------------------------------
+
+
+def build_executor(
+    section: ExecutionSection, torch_device: torch.device
+) -> Callable[[LocalWork, EvaluationWork], Devices]:
+    """Return what starts the threads, or joins the cluster, that compute the devices."""
+    if section.engine == "threads":
+        return partial(thread_devices, num_workers=1 if torch_device.type == "cuda" else section.workers)
+    load_ray(section.address)  # if it is not installed, say so before anything is written
+    names = [field.name for field in fields(ClusterOptions)]
+    return partial(ray_devices, options=ClusterOptions(**{name: getattr(section, name) for name in names}))
+
+
+def choose_device(section: ExecutionSection) -> torch.device:
+    """Return the torch device that is asked for; ``auto`` takes a GPU where torch has one, but not on Ray."""
+    name = section.device
+    if name == "auto":
+        on_gpu = section.engine == "threads" and torch.cuda.is_available()
+        return torch.device("cuda" if on_gpu else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+        if device.type == "meta":
+            raise RuntimeError("a meta device holds no values")
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            f'execution.device: torch cannot use "{name}" ({reason}). Use "auto", "cpu" or "cuda".'
+        ) from error
+    if section.engine == "ray" and device.type != "cpu":
+        raise ConfigError(
+            f'execution.device: engine ray computes on CPUs, got "{name}". Use "cpu", or engine threads.'
+        )
+    return device
 
 
 # Who decides, and who answers -----------------------------------------------------------------------------

@@ -269,7 +269,7 @@ class ExecutionSection(Section):
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:
-        """Return the options of an engine with their defaults."""
+        """Return the options of an executor with their defaults."""
         return {"address": None, "cpus_per_task": 1.0, "wait_s": 60.0} if value == "ray" else {}
 
 

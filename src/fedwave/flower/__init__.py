@@ -1,7 +1,7 @@
 """The algorithm on real devices: translation between the parts of fedwave and Flower's messages.
 
 The strategy goes into anybody's ``ServerApp``, the client app onto every node. Planner, mean and checkpoints
-are those of the other engines, and so is what a device computes. Names are loaded when they are first used:
+are those of the other executors, and so is what a device computes. Names are loaded when they are first used:
 a node whose device is your own needs no torch.
 """
 

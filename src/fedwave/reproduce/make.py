@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedwave.devices.workers import available_cores
+from fedwave.devices.threads import available_cores
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.pages.page import write_page
 from fedwave.reproduce.costs import Costs

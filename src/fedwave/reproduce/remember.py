@@ -51,24 +51,22 @@ def remembering(simulation: Simulation, memory: Memory, context: str) -> Simulat
     """Return the simulation with a memory; ``context`` names all that its devices' results depend on."""
     if not isinstance(simulation.federation.server_step, ServerMean):
         return simulation  # a step with a state depends on more than the models
-    engine, draws = simulation.engine, simulation.local.query_batch_size is not None
+    executor, draws = simulation.executor, simulation.local.query_batch_size is not None
 
     def open_devices(local: LocalWork, evaluation: EvaluationWork) -> Devices:
-        return RememberingDevices(lambda: engine(local, evaluation), memory, context, has_rounds=draws)
+        return RememberingDevices(executor(local, evaluation), memory, context, has_rounds=draws)
 
     step = RememberingStep(simulation.federation.server_step, memory)
     return replace(
-        simulation, engine=open_devices, federation=replace(simulation.federation, server_step=step)
+        simulation, executor=open_devices, federation=replace(simulation.federation, server_step=step)
     )
 
 
 class RememberingDevices:
     """Devices that compute only what is not remembered."""
 
-    def __init__(
-        self, start: Callable[[], Devices], memory: Memory, context: str, *, has_rounds: bool
-    ) -> None:
-        self._devices = start()
+    def __init__(self, devices: Devices, memory: Memory, context: str, *, has_rounds: bool) -> None:
+        self._devices = devices
         self._memory = memory
         self._context = context
         self._has_rounds = has_rounds  # whether results depend on the round too

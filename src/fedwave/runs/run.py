@@ -88,7 +88,7 @@ def run_experiment(
     """Train, and leave a run folder at ``out``, which must be new or empty.
 
     ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names. ``adapt``
-    changes the simulation before it runs: a planner, a world or an engine of your own; give it to
+    changes the simulation before it runs: a planner, a world or an executor of your own; give it to
     ``resume_run`` too.
     """
     _require_arguments(out, dataset, split)

@@ -28,7 +28,7 @@ class Simulation:
     federation: Federation
     local: LocalWork
     evaluation: EvaluationWork
-    engine: Callable[[LocalWork, EvaluationWork], Devices]  # starts whatever computes the devices
+    executor: Callable[[LocalWork, EvaluationWork], Devices]  # starts the threads or joins the cluster
     num_rounds: int
     evaluate_every: int
     warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
@@ -55,8 +55,8 @@ class Simulation:
         return self.evaluation.pool
 
     def open_devices(self) -> Devices:
-        """Start whatever computes the devices; the caller closes it."""
-        return self.engine(self.local, self.evaluation)
+        """Start the executor; the caller closes it."""
+        return self.executor(self.local, self.evaluation)
 
     def initial_state(self) -> State:
         """Return theta^0, given by a warm start or drawn from the seed, and every part's first state."""

@@ -16,11 +16,21 @@ import psutil
 from torch import Tensor
 
 from fedwave.devices import EvaluationWork, LocalWork
+from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.devices.ray.connection import ClusterOptions, load_ray
-from fedwave.devices.ray.executor import RayDevices
+from fedwave.devices.ray.executor import ray_devices
 from fedwave.learning import Batch
 from fedwave.learning.tasks.base import Metric
 from fedwave.learning.tasks.classification import Classification
+from tests.devices.pools import (
+    EVERYONE,
+    assert_equal_models,
+    assert_equal_reports,
+    devices_of,
+    evaluation_work,
+    local_work,
+    small_pool,
+)
 
 
 @contextmanager
@@ -43,12 +53,12 @@ def nodes(*num_cpus: int) -> Iterator[Any]:
 
 
 @contextmanager
-def ray_devices(
+def devices_on(
     cluster: Any, local: LocalWork, evaluation: EvaluationWork, **options: Any
-) -> Iterator[RayDevices]:
+) -> Iterator[ChunkedDevices[Any]]:
     """Devices on that cluster, or for None on one of their own."""
     address = None if cluster is None else cluster.address
-    devices = RayDevices(local, evaluation, options=ClusterOptions(address=address, **options))
+    devices = ray_devices(local, evaluation, options=ClusterOptions(address=address, **options))
     try:
         yield devices
     finally:
@@ -87,3 +97,30 @@ class Deadly:
     def scores(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Return what classification does."""
         return Classification().scores(outputs, batch)
+
+
+def work_of(kind: str = "cnn", **changes: Any) -> tuple[LocalWork, EvaluationWork]:
+    """Work in many chunks of several devices."""
+    pool = small_pool(query_sizes=(12, 13, 11, 14, 12, 10, 12), shape=(1, 8, 8))
+    return (
+        local_work(kind, pool=pool, chunk_samples=36, query_batch_size=9, **changes),
+        evaluation_work(kind, pool=small_pool(shape=(1, 8, 8), seed=1), chunk_samples=20),
+    )
+
+
+def outcome(devices: Any, theta: Any, *, max_models: int = 3) -> tuple[Any, Any, Any]:
+    reports = devices.report(2, theta, EVERYONE, max_models=max_models)
+    models = list(devices.collect(EVERYONE))
+    heldout = devices.evaluate(theta)
+    return reports, models, (heldout.loss.tolist(), heldout.metric.tolist(), heldout.device_ids.tolist())
+
+
+def by_threads(local: LocalWork, evaluation: EvaluationWork, theta: Any) -> tuple[Any, Any, Any]:
+    with devices_of(local, evaluation) as devices:
+        return outcome(devices, theta)
+
+
+def assert_same(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> None:
+    assert_equal_reports(one[0], other[0])
+    assert_equal_models(one[1], other[1])
+    assert one[2] == other[2]

@@ -11,24 +11,16 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.devices.ray.connection import NO_CLUSTER, Cluster, ClusterOptions, load_ray
-from fedwave.devices.ray.executor import RayDevices
 from fedwave.errors import RunError
-from tests.devices.ray.clusters import nodes, ray_devices, sleep
-from tests.devices.ray.test_executor import (
-    EVERYONE,
-    assert_equal_models,
-    assert_equal_reports,
-    assert_same,
-    by_threads,
-    outcome,
-    work_of,
-)
-from tests.devices.test_threads import first_model
+from tests.devices.pools import EVERYONE, assert_equal_models, assert_equal_reports, first_model
+from tests.devices.ray.clusters import assert_same, by_threads, devices_on, nodes, outcome, sleep, work_of
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]
@@ -39,7 +31,7 @@ def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behin
     before = signal.getsignal(signal.SIGTERM)
     local, evaluation = work_of()
     theta = first_model(local)
-    with ray_devices(None, local, evaluation, workers=2) as devices:
+    with devices_on(None, local, evaluation, workers=2) as devices:
         assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
         started = me.children(recursive=True)
         names = [" ".join(process.cmdline()) for process in started]
@@ -113,7 +105,7 @@ def test_a_cluster_without_room_says_what_it_needs() -> None:
         start = time.monotonic()
         with (
             pytest.raises(RunError) as caught,
-            ray_devices(cluster, local, evaluation, wait_s=2.0),
+            devices_on(cluster, local, evaluation, wait_s=2.0),
         ):
             pass
         assert time.monotonic() - start < 30
@@ -124,7 +116,7 @@ def test_a_cluster_without_room_says_what_it_needs() -> None:
         for task in sleeping:
             ray.cancel(task, force=True)
         theta = first_model(local)
-        with ray_devices(cluster, local, evaluation) as devices:  # and now there is room
+        with devices_on(cluster, local, evaluation) as devices:  # and now there is room
             assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
         assert ray.is_initialized()  # the connection was not ours to close
 
@@ -147,13 +139,13 @@ def test_waiting_for_a_busy_cluster_is_said(caplog: pytest.LogCaptureFixture) ->
         )
 
 
-def wait_for_width(devices: RayDevices, width: int) -> None:
+def wait_for_width(devices: ChunkedDevices[Any], width: int) -> None:
     """Wait until the cluster has noticed who left or joined: it asks its nodes only now and then."""
     for _ in range(120):
-        if devices._crew._cluster.width() == width:
+        if devices._executor._cluster.width() == width:
             return
         time.sleep(0.5)
-    assert devices._crew._cluster.width() == width
+    assert devices._executor._cluster.width() == width
 
 
 def test_a_node_lost_between_the_phases_costs_no_bit_and_one_that_joins_works() -> None:
@@ -163,7 +155,7 @@ def test_a_node_lost_between_the_phases_costs_no_bit_and_one_that_joins_works() 
     expected = by_threads(local, evaluation, theta)
     with nodes(1) as cluster:
         second = cluster.add_node(num_cpus=1)
-        with ray_devices(cluster, local, evaluation) as devices:
+        with devices_on(cluster, local, evaluation) as devices:
             devices.report(1, theta, EVERYONE, max_models=7)
             reports = devices.report(2, theta, EVERYONE, max_models=7)
             cluster.remove_node(second, allow_graceful=False)

@@ -15,18 +15,19 @@ import numpy as np
 import pytest
 import torch
 
-from fedwave.devices import EvaluationWork, LocalWork
 from fedwave.devices.ray import tasks
 from fedwave.errors import DivergenceError, ModelError, ProblemError, RunError
 from fedwave.learning.models import UserModel
-from tests.devices.pools import evaluation_work, local_work, small_pool
-from tests.devices.ray.clusters import Deadly, nodes, ray_devices, worker_processes
-from tests.devices.test_threads import (
-    EVERYONE,
-    assert_equal_models,
-    assert_equal_reports,
-    devices_of,
-    first_model,
+from tests.devices.pools import EVERYONE, assert_equal_models, assert_equal_reports, devices_of, first_model
+from tests.devices.ray.clusters import (
+    Deadly,
+    assert_same,
+    by_threads,
+    devices_on,
+    nodes,
+    outcome,
+    work_of,
+    worker_processes,
 )
 
 pytestmark = pytest.mark.processes
@@ -39,33 +40,6 @@ def cluster() -> Iterator[Any]:
         yield two
 
 
-def work_of(kind: str = "cnn", **changes: Any) -> tuple[LocalWork, EvaluationWork]:
-    """Work in many chunks of several devices."""
-    pool = small_pool(query_sizes=(12, 13, 11, 14, 12, 10, 12), shape=(1, 8, 8))
-    return (
-        local_work(kind, pool=pool, chunk_samples=36, query_batch_size=9, **changes),
-        evaluation_work(kind, pool=small_pool(shape=(1, 8, 8), seed=1), chunk_samples=20),
-    )
-
-
-def outcome(devices: Any, theta: Any, *, max_models: int = 3) -> tuple[Any, Any, Any]:
-    reports = devices.report(2, theta, EVERYONE, max_models=max_models)
-    models = list(devices.collect(EVERYONE))
-    heldout = devices.evaluate(theta)
-    return reports, models, (heldout.loss.tolist(), heldout.metric.tolist(), heldout.device_ids.tolist())
-
-
-def by_threads(local: LocalWork, evaluation: EvaluationWork, theta: Any) -> tuple[Any, Any, Any]:
-    with devices_of(local, evaluation) as devices:
-        return outcome(devices, theta)
-
-
-def assert_same(one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> None:
-    assert_equal_reports(one[0], other[0])
-    assert_equal_models(one[1], other[1])
-    assert one[2] == other[2]
-
-
 @pytest.mark.parametrize("kind", ["cnn", "mlp", USER_NET])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_the_bits_are_those_of_threads_for_any_number_of_workers(
@@ -75,15 +49,15 @@ def test_the_bits_are_those_of_threads_for_any_number_of_workers(
     assert len(local.chunks(EVERYONE)) >= 3
     assert max(map(len, local.chunks(EVERYONE))) >= 2
     theta = first_model(local)
-    with ray_devices(cluster, local, evaluation, workers=workers) as devices:
-        assert devices._crew._cluster.width() == workers
+    with devices_on(cluster, local, evaluation, workers=workers) as devices:
+        assert devices._executor._cluster.width() == workers
         assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
 
 
 def test_some_devices_in_an_order_of_their_own_and_none_but_them(cluster: Any) -> None:
     local, evaluation = work_of()
     theta, who, wanted = first_model(local), np.array([1, 2, 5, 6]), np.array([6, 1])
-    with ray_devices(cluster, local, evaluation) as devices, devices_of(local, evaluation) as threads:
+    with devices_on(cluster, local, evaluation) as devices, devices_of(local, evaluation) as threads:
         assert_equal_reports(
             devices.report(4, theta, who, max_models=2), threads.report(4, theta, who, max_models=2)
         )
@@ -102,7 +76,7 @@ def test_models_stay_on_the_node_that_made_them_until_they_are_chosen(cluster: A
     local = replace(local, chunk_samples=1)
     theta = first_model(local)
     assert sum(value.numel() for value in theta.values()) * 4 < 100_000
-    with ray_devices(cluster, local, evaluation) as devices:
+    with devices_on(cluster, local, evaluation) as devices:
         here = ray.get_runtime_context().get_node_id()
         for round_index in range(20):  # until both nodes had their share
             devices.report(round_index, theta, EVERYONE, max_models=7)
@@ -120,7 +94,7 @@ def test_models_stay_on_the_node_that_made_them_until_they_are_chosen(cluster: A
         assert here in after[chosen]
         assert all(after[p] == before[p] for p in left)
         # The dataset is in the object store of each node, which holds an object once.
-        work = devices._crew._place.work
+        work = devices._executor._place.work
         assert len(get_object_locations([work])[work]["node_ids"]) == 2
 
 
@@ -128,7 +102,7 @@ def test_no_more_models_are_kept_than_may_be_asked_for(cluster: Any) -> None:
     local, evaluation = work_of()
     local = replace(local, chunk_samples=1)
     theta = first_model(local)
-    with ray_devices(cluster, local, evaluation) as devices, devices_of(local, evaluation) as threads:
+    with devices_on(cluster, local, evaluation) as devices, devices_of(local, evaluation) as threads:
         reports = devices.report(0, theta, EVERYONE, max_models=2)
         best = np.argsort(-reports.contribution)[:2].tolist()
         assert [p for p in EVERYONE.tolist() if devices._kept.get(p) is not None] == sorted(best)
@@ -144,7 +118,7 @@ def test_a_worker_killed_in_the_middle_of_a_round_costs_no_bit(
     theta = first_model(local)
     expected = by_threads(local, evaluation, theta)
     deadly = Deadly(str(tmp_path))
-    with ray_devices(
+    with devices_on(
         cluster, replace(local, task=deadly), replace(evaluation, task=deadly), workers=2
     ) as devices:
         for number in range(deaths):
@@ -171,7 +145,7 @@ def test_workers_killed_between_the_phases_cost_no_bit(
     local, evaluation = work_of()
     theta = first_model(local)
     expected = by_threads(local, evaluation, theta)
-    with ray_devices(cluster, local, evaluation) as devices:
+    with devices_on(cluster, local, evaluation) as devices:
         reports = devices.report(2, theta, EVERYONE, max_models=7)
         victims = worker_processes()
         assert victims
@@ -186,7 +160,7 @@ def test_workers_killed_between_the_phases_cost_no_bit(
 def test_a_task_that_always_kills_its_worker_ends_the_run_in_one_line(cluster: Any, tmp_path: Path) -> None:
     local, evaluation = work_of()
     deadly = replace(local, task=Deadly(str(tmp_path)))
-    with ray_devices(cluster, deadly, evaluation, workers=1) as devices:
+    with devices_on(cluster, deadly, evaluation, workers=1) as devices:
         for number in range(40):
             (tmp_path / f"death-{number}").touch()
         with pytest.raises(RunError, match=r"the same devices were lost 5 times .*cpus_per_task"):
@@ -221,7 +195,7 @@ def test_a_module_of_the_users_travels_to_workers_that_have_not_its_file(
         for file in ("far_net.py", "far_layers.py"):
             (tmp_path / file).unlink()
         theta = first_model(local)
-        with ray_devices(cluster, local, evaluation, workers=2) as devices:
+        with devices_on(cluster, local, evaluation, workers=2) as devices:
             assert_same(outcome(devices, theta), by_threads(local, evaluation, theta))
     finally:
         for name in ("far_net", "far_layers"):
@@ -232,7 +206,7 @@ def test_what_a_worker_raises_is_the_error_that_threads_raise(cluster: Any) -> N
     local, evaluation = work_of()
     broken = {name: value * torch.nan for name, value in first_model(local).items()}
     with (
-        ray_devices(cluster, local, evaluation) as devices,
+        devices_on(cluster, local, evaluation) as devices,
         pytest.raises(DivergenceError, match=r"^the loss is not finite in round 6 on device (5|11), got nan"),
     ):
         devices.report(6, broken, np.array([0, 4]), max_models=1)
@@ -250,7 +224,7 @@ def test_a_module_that_cannot_be_built_on_a_worker_is_said_before_the_first_roun
     model = UserModel(fails_elsewhere, (1, 8, 8), 3)
     with (
         pytest.raises(ModelError, match=r"fails_elsewhere failed to build: OSError: no such sensor here"),
-        ray_devices(cluster, replace(local, model=model), replace(evaluation, model=model)),
+        devices_on(cluster, replace(local, model=model), replace(evaluation, model=model)),
     ):
         pass
 
@@ -261,7 +235,7 @@ def test_workers_with_other_versions_are_refused(cluster: Any, monkeypatch: pyte
     monkeypatch.setattr(tasks, "versions", lambda: {**own, "torch": "1.0"})
     with (
         pytest.raises(RunError, match=rf"computes with torch {own['torch'][:4]}\S*, the run with 1\.0: "),
-        ray_devices(cluster, local, evaluation),
+        devices_on(cluster, local, evaluation),
     ):
         pass
 
@@ -271,7 +245,7 @@ def test_other_processors_are_said_once(
 ) -> None:
     local, evaluation = work_of()
     monkeypatch.setattr(tasks, "processor", lambda: "ABACUS")
-    with ray_devices(cluster, local, evaluation) as devices:
+    with devices_on(cluster, local, evaluation) as devices:
         devices.report(0, first_model(local), EVERYONE, max_models=1)
     said = [message for message in caplog.messages if "differ in their processors (ABACUS, " in message]
     assert len(said) == 1

@@ -15,7 +15,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any
 
-from fedwave.devices.workers import available_cores
+from fedwave.devices.threads import available_cores
 from fedwave.errors import ConfigError, FedwaveError, RunError, import_extra
 from fedwave.ram import in_words
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.devices.crew import CrewDevices, Figures
+from fedwave.devices.chunked_devices import ChunkedDevices, Evaluated
 from fedwave.devices.model_store import ModelStore
 from fedwave.devices.ray import tasks
 from fedwave.devices.ray.connection import Cluster, ClusterOptions
@@ -17,6 +17,7 @@ from fedwave.devices.ray.packing import own_modules, pack, unpack
 from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.learning import Model, Parameters
 from fedwave.learning.models.user import UserModel
+from fedwave.server import Reports
 from fedwave.units import IntArray
 
 # Tasks in a round for each that can run at a time: enough to keep all busy to the end although chunks and
@@ -25,20 +26,19 @@ TASKS_EACH = 16
 SLACK = 1.25  # the object store holds the dataset, the global model and the models that are kept
 
 
-class RayDevices(CrewDevices[Any]):
-    """Devices on a Ray cluster. The driver's memory grows with the models asked for, not the devices."""
+def ray_devices(
+    local: LocalWork, evaluation: EvaluationWork, *, options: ClusterOptions
+) -> ChunkedDevices[Any]:
+    """Return devices on a Ray cluster. The driver's memory grows with the models asked for alone."""
+    cluster = Cluster(options)
+    try:
+        return ChunkedDevices(local, evaluation, RayExecutor(local, evaluation, cluster))
+    except BaseException:
+        cluster.close()
+        raise
 
-    def __init__(self, local: LocalWork, evaluation: EvaluationWork, *, options: ClusterOptions) -> None:
-        cluster = Cluster(options)
-        try:
-            crew = RayCrew(local, evaluation, cluster)
-        except BaseException:
-            cluster.close()
-            raise
-        super().__init__(local, evaluation, crew)
 
-
-class RayCrew:
+class RayExecutor:
     """Workers of a cluster; models that are kept stay in the object store of the machine that made them."""
 
     def __init__(self, local: LocalWork, evaluation: EvaluationWork, cluster: Cluster) -> None:
@@ -55,8 +55,8 @@ class RayCrew:
 
     def updates(
         self, round_index: int, parameters: Parameters, chunks: Sequence[IntArray], store: ModelStore[Any]
-    ) -> Iterator[Figures]:
-        """Yield the figures of the chunks as they are done."""
+    ) -> Iterator[Reports]:
+        """Yield the reports of the chunks as they are done."""
         model = self._put_once(parameters)
         arguments = (
             (self._place, model, round_index, bundle, store.emptied()) for bundle in self._bundles(chunks)
@@ -66,18 +66,19 @@ class RayCrew:
             positions = np.array([position for position, _, _ in done.kept], dtype=np.int64)
             scores = np.array([score for _, score, _ in done.kept])
             store.offer(positions, scores, [reference for _, _, reference in done.kept].__getitem__)
-            yield done.figures
+            yield from done.reports
 
     def fetch(self, kept: Sequence[Any]) -> Iterator[Parameters | None]:
         """Yield the models from wherever they lie; None for one whose worker or machine is gone."""
         for packed in self._cluster.fetch(kept):
             yield None if packed is None else unpack(packed)
 
-    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Figures]:
+    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Evaluated]:
         """Yield the results of the chunks as they are done."""
         model = self._put_once(parameters)
         arguments = ((self._place, model, bundle) for bundle in self._bundles(chunks))
-        yield from self._cluster.run(tasks.evaluate, arguments)
+        for done in self._cluster.run(tasks.evaluate, arguments):
+            yield from done
 
     def close(self) -> None:
         """Leave the cluster."""

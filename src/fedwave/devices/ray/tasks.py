@@ -11,18 +11,21 @@ import numpy as np
 import torch
 
 import fedwave
-from fedwave.devices.crew import Figures, keep_best
+from fedwave.devices.chunked_devices import Evaluated, keep_best
 from fedwave.devices.model_store import ModelStore
 from fedwave.devices.ray.connection import fetch, keep
 from fedwave.devices.ray.packing import pack, unpack
 from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.errors import RunError
 from fedwave.learning import Parameters
+from fedwave.server import Reports
 from fedwave.units import IntArray
 
 Work = tuple[LocalWork, EvaluationWork]
 
-_held: dict[str, tuple[Any, Any]] = {}  # the last value of each kind that was fetched, and its reference
+# Global on purpose: a worker process serves many tasks, and a run's work and a round's model are fetched once
+# for all of them. For each kind, the last reference and its value.
+_worker_cache: dict[str, tuple[Any, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Place:
 class Updated:
     """What a task returns: numbers, and of the models that may be asked for only where they lie."""
 
-    figures: Figures
+    reports: list[Reports]  # one for each chunk
     kept: list[tuple[int, float, Any]]  # position, score, reference
     processor: str
 
@@ -73,24 +76,19 @@ def update(
     """Compute chunks of devices; the models that the store still wants stay on this machine."""
     local, _ = _work(place)
     parameters = _parameters(model)
-    figures = [
+    reports = [
         keep_best(local, round_index, local.compute(round_index, parameters, chunk), store)
         for chunk in chunks
     ]
     kept = [(position, score, keep(pack(own))) for position, score, own in store.scored()]
-    return Updated(_joined(figures), kept, processor())
+    return Updated(reports, kept, processor())
 
 
-def evaluate(place: Place, model: Sequence[Any], chunks: Sequence[IntArray]) -> Figures:
+def evaluate(place: Place, model: Sequence[Any], chunks: Sequence[IntArray]) -> list[Evaluated]:
     """Evaluate the model on chunks of held-out devices."""
     _, evaluation = _work(place)
     parameters = _parameters(model)
-    return _joined([(chunk, *evaluation.compute(parameters, chunk)) for chunk in chunks])
-
-
-def _joined(figures: Sequence[Figures]) -> Figures:
-    positions, first, second = (np.concatenate(column) for column in zip(*figures, strict=True))
-    return positions, first, second
+    return [(chunk, *evaluation.compute(parameters, chunk)) for chunk in chunks]
 
 
 def _work(place: Place) -> Work:
@@ -100,19 +98,19 @@ def _work(place: Place) -> Work:
                 f"{platform.node()} computes with {name} {own}, the run with {place.versions[name]}: the "
                 "results would depend on who computes what. Install the same versions everywhere."
             )
-    torch.set_num_threads(1)  # as every thread of the other engine: more would move last bits
-    work: Work = _hold("work", place.work, fetch)
+    torch.set_num_threads(1)  # as every thread of the other executor: more would move last bits
+    work: Work = _cached("work", place.work, fetch)
     return work
 
 
 def _parameters(model: Sequence[Any]) -> Parameters:
     """Return the global model. Its reference comes in a list, so that Ray does not fetch it every time."""
-    parameters: Parameters = _hold("model", model[0], lambda reference: unpack(fetch(reference)))
+    parameters: Parameters = _cached("model", model[0], lambda reference: unpack(fetch(reference)))
     return parameters
 
 
-def _hold(kind: str, reference: Any, load: Callable[[Any], Any]) -> Any:
-    if kind not in _held or _held[kind][0] != reference:
-        _held.pop(kind, None)  # the old one first: both may be large
-        _held[kind] = reference, load(reference)
-    return _held[kind][1]
+def _cached(kind: str, reference: Any, load: Callable[[Any], Any]) -> Any:
+    if kind not in _worker_cache or _worker_cache[kind][0] != reference:
+        _worker_cache.pop(kind, None)  # the old one first: both may be large
+        _worker_cache[kind] = reference, load(reference)
+    return _worker_cache[kind][1]

@@ -1,16 +1,16 @@
-"""Devices that a crew computes chunk by chunk: threads of this machine, or the workers of a cluster."""
+"""Devices that an executor computes chunk by chunk, with threads of this machine or on a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 import numpy as np
 
 from fedwave.devices.base import HeldOutResult
 from fedwave.devices.divergence import require_finite_reports
-from fedwave.devices.model_store import ModelStore
+from fedwave.devices.model_store import Kept, ModelStore
 from fedwave.devices.work import ComputedChunk, EvaluationWork, LocalWork
 from fedwave.errors import ProblemError, RunError
 from fedwave.learning import Parameters
@@ -18,26 +18,25 @@ from fedwave.learning.parameters import unstack
 from fedwave.server import Reports
 from fedwave.units import FloatArray, IntArray
 
-Kept = TypeVar("Kept")  # what a store holds of a model: the model, or where it is
-Figures = tuple[IntArray, FloatArray, FloatArray]  # positions, then two numbers or rows of each device
+Evaluated = tuple[IntArray, FloatArray, FloatArray]  # positions, losses and metrics of a chunk
 
 MAX_LOSSES = 5  # how often the models of a round may be lost with their machine before the run gives up
 
 
-class Crew(Protocol[Kept]):
+class ChunkExecutor(Protocol[Kept]):
     """Computes chunks of devices, in any order; a chunk always at once and by one thread."""
 
     def updates(
         self, round_index: int, parameters: Parameters, chunks: Sequence[IntArray], store: ModelStore[Kept]
-    ) -> Iterator[Figures]:
-        """Yield positions, gradient norms and losses; offer the models to the store."""
+    ) -> Iterator[Reports]:
+        """Yield what each chunk's devices report; offer their models to the store."""
         ...
 
     def fetch(self, kept: Sequence[Kept]) -> Iterator[Parameters | None]:
         """Yield the models that a store held, in the order given; None for one that was lost."""
         ...
 
-    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Figures]:
+    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Evaluated]:
         """Yield positions, losses and metrics of held-out devices."""
         ...
 
@@ -46,13 +45,13 @@ class Crew(Protocol[Kept]):
         ...
 
 
-class CrewDevices(Generic[Kept]):
-    """Devices that a crew computes. Where a crew computes, and what is done first, moves no bit."""
+class ChunkedDevices(Generic[Kept]):
+    """Devices that an executor computes. Results do not depend on where or in which order chunks run."""
 
-    def __init__(self, local: LocalWork, evaluation: EvaluationWork, crew: Crew[Kept]) -> None:
+    def __init__(self, local: LocalWork, evaluation: EvaluationWork, executor: ChunkExecutor[Kept]) -> None:
         self._local = local
         self._evaluation = evaluation
-        self._crew = crew
+        self._executor = executor
         self._round: tuple[int, Parameters] | None = None
         self._chunks: list[IntArray] = []  # of the round, as they were computed
         self._kept: ModelStore[Kept] = ModelStore(0)
@@ -63,14 +62,19 @@ class CrewDevices(Generic[Kept]):
         """Return what the devices report; the models of those that contribute most are kept."""
         self._round, self._kept = (round_index, parameters), ModelStore(max_models)
         self._chunks = self._local.chunks(device_index)
-        num_devices = len(self._local.pool)
-        norms = np.full((num_devices, self._local.num_local_steps), np.nan)
-        losses = np.full(num_devices, np.nan)
-        for at, own_norms, own_losses in self._crew.updates(
-            round_index, parameters, self._chunks, self._kept
-        ):
-            norms[at], losses[at] = own_norms, own_losses
-        return self._local.reports(device_index, norms[device_index], losses[device_index])
+        pool = self._local.pool
+        norms = np.full((len(pool), self._local.num_local_steps), np.nan)
+        losses, scores = np.full((2, len(pool)), np.nan)
+        for own in self._executor.updates(round_index, parameters, self._chunks, self._kept):
+            at = own.device_index
+            norms[at], losses[at], scores[at] = own.gradient_norms, own.loss, own.contribution
+        return Reports(
+            device_index=device_index,
+            contribution=scores[device_index],
+            loss=losses[device_index],
+            num_samples=pool.num_samples[device_index],
+            gradient_norms=norms[device_index],
+        )
 
     def collect(self, device_index: IntArray) -> Iterator[Parameters]:
         """Yield the models; those that were chosen but not kept, or got lost, are computed again.
@@ -99,14 +103,14 @@ class CrewDevices(Generic[Kept]):
         if len(pool) == 0:
             return None
         loss, metric = np.zeros(len(pool)), np.zeros(len(pool))
-        for at, own_loss, own_metric in self._crew.evaluations(parameters, self._evaluation.chunks()):
+        for at, own_loss, own_metric in self._executor.evaluations(parameters, self._evaluation.chunks()):
             loss[at], metric[at] = own_loss, own_metric
         return HeldOutResult(pool.device_ids, pool.num_query, loss, metric, self._evaluation.task.metric)
 
     def close(self) -> None:
-        """Let the crew go."""
+        """Let the executor go."""
         self._kept = ModelStore(0)
-        self._crew.close()
+        self._executor.close()
 
     def _require_computed(self, wanted: Iterable[int]) -> None:
         computed = set(np.concatenate([*self._chunks, np.zeros(0, dtype=np.int64)]).tolist())
@@ -120,24 +124,24 @@ class CrewDevices(Generic[Kept]):
     def _fetched(self, store: ModelStore[Kept], positions: Iterable[int]) -> dict[int, Parameters]:
         """Return the models that are still there."""
         here = {position: kept for position in positions if (kept := store.get(position)) is not None}
-        models = zip(here, self._crew.fetch(list(here.values())), strict=True)
+        models = zip(here, self._executor.fetch(list(here.values())), strict=True)
         return {position: model for position, model in models if model is not None}
 
     def _computed_again(self, positions: Collection[int]) -> ModelStore[Kept]:
         assert self._round is not None  # report comes first
         store: ModelStore[Kept] = ModelStore(len(positions), only=positions)
         chunks = [chunk for chunk in self._chunks if np.isin(chunk, list(positions)).any()]
-        for _ in self._crew.updates(*self._round, chunks, store):
+        for _ in self._executor.updates(*self._round, chunks, store):
             pass
         return store
 
 
 def keep_best(
     local: LocalWork, round_index: int, chunk: ComputedChunk, store: ModelStore[Parameters]
-) -> Figures:
-    """Return a chunk's figures, and offer its models to the store; refuse numbers that are not finite."""
+) -> Reports:
+    """Return a chunk's reports, and offer its models to the store; refuse numbers that are not finite."""
     at = chunk.positions
     require_finite_reports(round_index, local.pool.device_ids[at], chunk.gradient_norms, chunk.loss)
-    scores = local.reports(at, chunk.gradient_norms, chunk.loss).contribution
-    store.offer(at, scores, partial(unstack, chunk.parameters))
-    return at, chunk.gradient_norms, chunk.loss
+    reports = local.reports(at, chunk.gradient_norms, chunk.loss)
+    store.offer(at, reports.contribution, partial(unstack, chunk.parameters))
+    return reports

@@ -1,11 +1,11 @@
 """What does a Ray cluster cost beside threads: time, bytes moved, the driver's memory?
 
-    python benchmarks/bench_engines.py
+    python benchmarks/bench_executors.py
 
 Ray is a real cluster of two nodes on this machine, on loopback, with half of its cores each; threads have all
 cores. First the paper's round (50 training devices, CNN, exact) on both in turns, in one process. Then one
 NUFM round each of 1,000 devices with that CNN and of 10,000 with a narrower one (8, 16, 32 channels), each
-engine in a process of its own. Asserted: both engines compute the same bits; the paper's round takes at most
+executor in a process of its own. Asserted: both compute the same bits; the paper's round takes at most
 twice as long on Ray; between the nodes crosses what is asked for and not every model, and the driver's memory
 stays low. Bytes are what the loopback interface carried, whoever sent them: quiet machines only.
 """
@@ -29,8 +29,8 @@ from typing import Any
 import psutil
 
 from fedwave.devices.ray.connection import ClusterOptions, load_ray
-from fedwave.devices.ray.executor import RayDevices
-from fedwave.devices.workers import available_cores
+from fedwave.devices.ray.executor import ray_devices
+from fedwave.devices.threads import available_cores
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning.parameters import num_parameters
@@ -65,7 +65,7 @@ def two_nodes() -> Iterator[str]:
 
 
 def on_ray(simulation: Simulation, address: str) -> Simulation:
-    return replace(simulation, engine=partial(RayDevices, options=ClusterOptions(address=address)))
+    return replace(simulation, executor=partial(ray_devices, options=ClusterOptions(address=address)))
 
 
 def loopback_bytes() -> int:
@@ -100,12 +100,12 @@ def paper_round() -> None:
         opened = {"threads": simulation, "ray": on_ray(simulation, address)}
         with (
             closing(opened["threads"].open_devices()) as threads,
-            closing(opened["ray"].open_devices()) as ray_devices,
+            closing(opened["ray"].open_devices()) as cluster,
         ):
             for repeat in range(REPEATS + 1):
                 digests = []
-                for name, devices in (("threads", threads), ("ray", ray_devices)):
-                    # A state of its own each time: the engine sends a model that it has not sent yet.
+                for name, devices in (("threads", threads), ("ray", cluster)):
+                    # A state of its own each time: the executor sends a model that it has not sent yet.
                     fresh = replace(state, parameters=dict(state.parameters))
                     bytes_before, start = loopback_bytes(), time.perf_counter()
                     after, _ = simulation.run_round(fresh, devices)
@@ -114,7 +114,7 @@ def paper_round() -> None:
                         if name == "ray":
                             moved.append((loopback_bytes() - bytes_before) / MB)
                     digests.append(digest(after))
-                assert digests[0] == digests[1], "the engines differ"
+                assert digests[0] == digests[1], "the executors differ"
     ratios = [ray / threads for ray, threads in zip(seconds["ray"], seconds["threads"], strict=True)]
     ratio = statistics.median(ratios)
     print(f"{len(simulation.train)} devices, model {model_mb:.2f} MB, all models {50 * model_mb:.0f} MB")
@@ -125,7 +125,7 @@ def paper_round() -> None:
     assert ratio <= MAX_RATIO, f"a round on Ray takes {ratio:.2f} times as long, must be {MAX_RATIO}"
 
 
-def one_round(engine: str, num_devices: int) -> dict[str, Any]:
+def one_round(executor: str, num_devices: int) -> dict[str, Any]:
     experiment = load_experiment(
         "scale/synthetic-10k",
         [
@@ -150,7 +150,7 @@ def one_round(engine: str, num_devices: int) -> dict[str, Any]:
                 "digest": digest(after),
             }
 
-    if engine == "threads":
+    if executor == "threads":
         found = play(simulation)
     else:
         with two_nodes() as address:
@@ -160,12 +160,12 @@ def one_round(engine: str, num_devices: int) -> dict[str, Any]:
 
 def many_devices(num_devices: int) -> dict[str, Any]:
     found = {}
-    for engine in ("threads", "ray"):
-        command = [sys.executable, __file__, "--one", engine, str(num_devices)]
+    for executor in ("threads", "ray"):
+        command = [sys.executable, __file__, "--one", executor, str(num_devices)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found[engine] = json.loads(done.stdout.splitlines()[-1])
+        found[executor] = json.loads(done.stdout.splitlines()[-1])
     threads, ray = found["threads"], found["ray"]
-    assert threads["digest"] == ray["digest"], "the engines differ"
+    assert threads["digest"] == ray["digest"], "the executors differ"
     print(
         f"{num_devices:,} devices: threads {threads['seconds']:.1f} s, ray {ray['seconds']:.1f} s, ratio "
         f"{ray['seconds'] / threads['seconds']:.2f}; peak of the process {threads['peak_gb']:.2f} GB, of the "
