@@ -18,7 +18,7 @@ DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocat
 # What each part may import besides itself and the package's own name and version.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    **dict.fromkeys(sorted(GROUND - {"errors"}), {"errors"}),
+    **{name: {"errors"} for name in sorted(GROUND - {"errors"})},
     "__main__": {"cli"},
     "settings": GROUND,
     "learning": GROUND | {"settings"},

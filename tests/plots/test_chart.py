@@ -1,16 +1,24 @@
-"""Means and intervals of charts by hand; pictures are written."""
+"""Means and intervals of charts, by hand."""
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, plotted_rows, series_over_seeds
-from fedwave.plots.draw_chart import _labels, draw_chart
+from fedwave.plots.chart import (
+    MAX_POINTS,
+    Chart,
+    ChartPanel,
+    nth_look,
+    paired_series,
+    plotted_rows,
+    series_of_runs,
+    series_over_seeds,
+)
+from fedwave.plots.style import COLOURS
 
 VALUES = {
     "a": {0: [1.0, 4.0], 1: [3.0, 5.0], 2: [8.0, 9.0]},
@@ -73,45 +81,50 @@ def test_wide_intervals_do_not_flatten_the_curves() -> None:
     assert 52.0 < high < 54.0
 
 
-def test_every_plotted_number_is_a_row_and_the_picture_is_drawn(tmp_path) -> None:
+def curve(x: list[float], y: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(x), np.array(y)
+
+
+def test_curves_with_different_x_are_averaged_over_the_range_they_share() -> None:
+    one = series_of_runs("a", [curve([0.0, 2.0], [0.0, 2.0]), curve([1.0, 3.0], [3.0, 5.0])])
+    assert one is not None
+    assert one.x == (1.0, 2.0)
+    assert one.mean == (2.0, 3.0)  # (1 + 3) / 2 and (2 + 4) / 2
+    assert one.high[0] - one.mean[0] == pytest.approx(half_width([1.0, 3.0]))
+    assert [(x.tolist(), y.tolist()) for x, y in one.runs] == [([0, 2], [0, 2]), ([1, 3], [3, 5])]
+
+
+def test_curves_count_where_they_were_measured() -> None:
+    seeds = [curve([1.0, 2.0, 3.0], [1.0, math.nan, 5.0]), curve([1.0, 2.0, 3.0], [3.0, math.nan, 9.0])]
+    one = series_of_runs("a", [*seeds, curve([1.0], [math.nan])], colour="#000000")
+    assert one is not None
+    assert (one.x, one.mean, one.seeds, one.colour) == ((1.0, 3.0), (2.0, 7.0), 2, "#000000")
+    assert series_of_runs("a", [curve([1.0], [math.nan])]) is None
+    single = series_of_runs("a", seeds[:1])
+    assert single is not None
+    assert (single.mean, single.low, single.runs) == ((1.0, 5.0), (1.0, 5.0), ())
+
+
+def test_a_mean_of_many_different_x_has_no_more_points_than_a_picture_shows() -> None:
+    x = np.linspace(0.0, 1.0, 2 * MAX_POINTS)
+    one = series_of_runs("a", [(x, x), (x + 1e-6, x)])
+    assert one is not None
+    assert len(one.x) == MAX_POINTS
+    assert (one.x[0], one.x[-1]) == (1e-6, 1.0)
+    assert one.mean == pytest.approx(np.array(one.x) - 0.5e-6)
+
+
+def test_colours_are_used_up_before_lines_are_dashed() -> None:
+    looks = [nth_look(index) for index in range(len(COLOURS) + 1)]
+    assert [look["colour"] for look in looks] == [*COLOURS, COLOURS[0]]
+    assert [look["is_dashed"] for look in looks] == [False] * len(COLOURS) + [True]
+
+
+def test_every_plotted_number_is_a_row() -> None:
     lines = ChartPanel("curves", "x", "y", paired_series([1, 2], VALUES, {}), mark_x=1.5)
     first = {name: {seed: row[:1] for seed, row in own.items()} for name, own in VALUES.items()}
     bars = ChartPanel("bars", "J", "", paired_series([0], first, {}), kind="bars", has_log_y=True)
-    chart = Chart("c", "title", "caption", (lines, bars))
-    rows = plotted_rows(chart)
+    rows = plotted_rows(Chart("c", "title", "caption", (lines, bars)))
     assert len(rows) == 4 + 2
     assert (rows[0]["panel"], rows[0]["series"], rows[0]["x"], rows[0]["mean"]) == ("curves", "a", 1.0, 4.0)
     assert (rows[-1]["panel"], rows[-1]["series"], rows[-1]["seeds"]) == ("bars", "b", 3)
-    assert draw_chart(chart, tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_labels_of_a_logarithmic_axis_stand_apart() -> None:
-    assert _labels([1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0]) == ["1", "5", "10", "20", "30", "", "50"]
-    assert _labels([0.25, 1.0, 2.0]) == ["0.25", "1", "2"]
-    assert _labels([]) == []
-
-
-@pytest.mark.parametrize("kind", ["line", "bars"])
-@pytest.mark.parametrize(("low", "high"), [(80.0, 90.0), (80.0, 300.0), (90.0, 3_000.0), (1.0, 1e6)])
-def test_labels_of_a_logarithmic_axis_do_not_touch(monkeypatch, tmp_path, kind, low, high) -> None:
-    kept = []
-    monkeypatch.setattr(
-        "fedwave.plots.draw_chart.save_figure", lambda figure, path: kept.append(figure) or path
-    )
-    ends = ((low, "a"), (high, "b"))
-    series = tuple(Series(name, (1.0, 2.0), (end, end), (end, end), (end, end), 1) for end, name in ends)
-    panel = ChartPanel("t", "x", "y", series, kind=kind, has_log_y=True)
-    draw_chart(Chart("c", "C", "", (panel,) * 3, 3), tmp_path / "c.png")
-    (figure,) = kept
-    figure.draw_without_rendering()
-    axis = figure.axes[0].xaxis if kind == "bars" else figure.axes[0].yaxis
-    view = sorted(axis.get_view_interval())
-    labels = [
-        label
-        for tick, label in zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
-        if view[0] <= tick <= view[1] and label.get_text()
-    ]
-    assert len(labels) >= 1
-    boxes = [label.get_window_extent() for label in labels]
-    for one, other in itertools.pairwise(boxes):
-        assert not one.overlaps(other)

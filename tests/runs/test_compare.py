@@ -11,7 +11,7 @@ import pytest
 from fedwave.cli.run_tables import cost_table, final_table
 from fedwave.errors import RunError
 from fedwave.intervals import ratio_interval
-from fedwave.plots.runs import run_panels
+from fedwave.plots.runs import run_chart
 from fedwave.runs.compare import (
     FinishedRun,
     common_metric,
@@ -94,7 +94,7 @@ def test_a_run_without_evaluation_has_no_target_to_reach(tmp_path: Path) -> None
     assert common_target(errors) == math.inf
 
 
-@pytest.mark.parametrize("compare", [common_metric, common_target, final_table, cost_table, run_panels])
+@pytest.mark.parametrize("compare", [common_metric, common_target, final_table, cost_table, run_chart])
 def test_nothing_to_compare_is_one_line(compare: Callable[[list[FinishedRun]], object]) -> None:
     with pytest.raises(RunError, match=r"^there are no runs to compare, got an empty list\. Give one run"):
         compare([])

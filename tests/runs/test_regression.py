@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from fedwave.cli.run_tables import cost_table, final_table
 from fedwave.experiments import Experiment, experiment_from
 from fedwave.experiments.build import build_simulation
-from fedwave.plots.runs import plot_runs, run_panels
+from fedwave.plots.runs import plot_runs, run_chart
 from fedwave.runs.compare import read_run
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
@@ -143,6 +143,6 @@ def test_runs_of_a_regression_are_compared_and_drawn(finished: Path, tmp_path: P
     assert cost is not None
     assert cost.rounds == int(np.flatnonzero(values <= target)[0]) + 1
     assert final_table([run]).row_count == cost_table([run]).row_count == 1
-    panel = run_panels([run])[-1]
-    assert (panel.y_label, panel.is_percentage) == ("held-out mean absolute error", False)
+    panel = run_chart([run]).panels[-1]
+    assert panel.y_label == "held-out mean absolute error"
     assert plot_runs([run], tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

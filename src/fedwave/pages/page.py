@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from fedwave.errors import RunError
+from fedwave.json_values import json_value
 from fedwave.plots.chart import Chart
 
 # Nothing may be loaded from anywhere: the browser itself enforces it.
@@ -35,7 +35,7 @@ def page(title: str, introduction: str, sections: Sequence[Section]) -> str:
     """Return the whole file as text; ``introduction`` and the bodies of sections are HTML."""
     links = "".join(f'<a href="#{one.anchor}">{escape(one.title)}</a>' for one in sections)
     content = "\n".join(_section(one) for one in sections)
-    charts = {chart.name: _plain(asdict(chart)) for one in sections for chart in one.charts}
+    charts = {chart.name: _data(chart) for one in sections for chart in one.charts}
     # "</script" inside a script would end it, and "<!--" begin something else.
     data = json.dumps(charts, allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")
     return f"""<!doctype html>
@@ -121,12 +121,18 @@ def _asset(name: str) -> str:
     return (resources.files("fedwave.pages") / name).read_text(encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold: numbers to six digits, nothing where one is missing."""
+def _data(chart: Chart) -> Any:
+    """Return a chart as the script takes it: numbers to six digits, None for what is missing, no runs."""
+    panels = [
+        replace(panel, series=tuple(replace(series, runs=()) for series in panel.series))
+        for panel in chart.panels
+    ]
+    return _short(json_value(asdict(replace(chart, panels=tuple(panels)))))
+
+
+def _short(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(own) for name, own in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(own) for own in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    return value
+        return {name: _short(own) for name, own in value.items()}
+    if isinstance(value, list):
+        return [_short(own) for own in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

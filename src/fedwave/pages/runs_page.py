@@ -13,9 +13,8 @@ from fedwave import __version__
 from fedwave.errors import RunError
 from fedwave.intervals import interval
 from fedwave.pages.page import Section, html_table, page
-from fedwave.plots.chart import Chart, ChartPanel, Series, series_over_seeds
-from fedwave.plots.runs import run_panels
-from fedwave.plots.style import COLOURS
+from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_over_seeds
+from fedwave.plots.runs import run_chart
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, read_table
@@ -35,7 +34,7 @@ def runs_page(runs: Sequence[FinishedRun]) -> str:
     """Return the page of some runs; those of one name and setting are one curve, averaged over seeds."""
     groups = group_by_name(runs)
     sections = [
-        Section("results", "Results", _final(groups, runs), [_curves(groups, runs)]),
+        Section("results", "Results", _final(groups, runs), [run_chart(runs)]),
         *_selection(groups),
         *_over_a_cell({name: group for name, group in groups.items() if group[0].has_cell}),
         Section("differences", "What differs between the runs", _differences(groups)),
@@ -44,10 +43,6 @@ def runs_page(runs: Sequence[FinishedRun]) -> str:
     count = len(runs)
     about = f"{count} run{'s' if count > 1 else ''}, read by fedwave {__version__}."
     return page("fedwave: " + ", ".join(groups)[:120], f'<p class="soft">{about}</p>', sections)
-
-
-def _look(index: int) -> dict[str, Any]:
-    return {"colour": COLOURS[index % len(COLOURS)], "is_dashed": index >= len(COLOURS)}
 
 
 def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
@@ -71,30 +66,6 @@ def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
     return html_table(header, rows)
 
 
-def _curves(groups: Groups, runs: Sequence[FinishedRun]) -> Chart:
-    """Return the panels of ``fedwave compare`` as a chart."""
-    panels = []
-    for panel in run_panels(runs):
-        series = []
-        for index, name in enumerate(groups):
-            curves = [curve for curve in panel.curves[name] if np.isfinite(curve.y).any()]
-            if not curves:
-                continue
-            length = min(len(curve.y) for curve in curves)
-            scale = 100.0 if panel.is_percentage else 1.0
-            x = np.mean([curve.x[:length] for curve in curves], axis=0)
-            y = scale * np.array([curve.y[:length] for curve in curves])
-            measured = np.isfinite(y).all(axis=0)
-            series.append(
-                series_over_seeds(name, x[measured].tolist(), y[:, measured].tolist(), **_look(index))
-            )
-        panels.append(
-            ChartPanel("", panel.x_label, panel.y_label, tuple(series), has_log_x=bool(panel.has_log_x))
-        )
-    caption = "Means over seeds with their 95 % intervals, where there are several."
-    return Chart("curves", "Curves", caption, tuple(panels), 3)
-
-
 def _selection(groups: Groups) -> list[Section]:
     """Return how often each device was selected, most often first: a fair scheme draws a flat line."""
     series = []
@@ -114,7 +85,7 @@ def _selection(groups: Groups) -> list[Section]:
         if shares:
             length = min(map(len, shares))
             rows = [share[:length].tolist() for share in shares]
-            series.append(series_over_seeds(name, range(1, length + 1), rows, **_look(index)))
+            series.append(series_over_seeds(name, range(1, length + 1), rows, **nth_look(index)))
     if not series:
         return []
     panel = ChartPanel(
@@ -155,7 +126,7 @@ def _phases(groups: Groups) -> Chart:
 
 
 def _bar(name: str, values: list[float], index: int) -> Series:
-    return series_over_seeds(name, (0.0,), [[value] for value in values], **_look(index))
+    return series_over_seeds(name, (0.0,), [[value] for value in values], **nth_look(index))
 
 
 def _per_device(groups: Groups) -> list[Chart]:
@@ -172,7 +143,7 @@ def _per_device(groups: Groups) -> list[Chart]:
         if rows:
             length = min(map(len, rows))
             values = [row[:length].tolist() for row in rows]
-            series.append(series_over_seeds(name, range(1, length + 1), values, **_look(index)))
+            series.append(series_over_seeds(name, range(1, length + 1), values, **nth_look(index)))
     if not series:
         return []
     panel = ChartPanel("", "devices, the thirstiest first", "energy of all rounds [J]", tuple(series))
@@ -187,7 +158,7 @@ def _terms(groups: Groups) -> Chart:
             length = min(run.num_rounds for run in group)
             rows = [run.curve(column)[:length].tolist() for run in group]
             if all(math.isfinite(value) for row in rows for value in row):
-                series.append(series_over_seeds(name, range(1, length + 1), rows, **_look(index)))
+                series.append(series_over_seeds(name, range(1, length + 1), rows, **nth_look(index)))
         panels.append(ChartPanel("", "round", f"{label} of a round", tuple(series)))
     caption = "Problem (P) of each round: the objective and its terms, before weighting."
     return Chart("terms", "Objective by round", caption, tuple(panels), 4)

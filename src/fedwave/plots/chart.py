@@ -14,6 +14,8 @@ from fedwave.plots.style import COLOURS
 from fedwave.units import FloatArray
 
 Kind = Literal["line", "bars"]
+Curve = tuple[FloatArray, FloatArray]  # x and y of one run
+MAX_POINTS = 500  # of a mean whose seeds have different x: more than a picture shows
 MAX_ROOM = 0.5  # for intervals above and below the means, as a share of the range of the means
 
 
@@ -29,6 +31,8 @@ class Series:
     seeds: int = 1
     colour: str = COLOURS[0]
     is_dashed: bool = False
+    # Each seed's own curve, where a picture shows them instead of the interval.
+    runs: tuple[Curve, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,32 @@ def series_over_seeds(
     values = np.array(by_seed, dtype=np.float64).reshape(len(by_seed), len(x))
     shown = [interval(column.tolist()) for column in values.T]
     return _series(name, x, values, np.array([one.half_width for one in shown]), look)
+
+
+def nth_look(index: int) -> dict[str, Any]:
+    """Return the colour of a series by its place; when all colours are in use, lines are dashed."""
+    return {"colour": COLOURS[index % len(COLOURS)], "is_dashed": index >= len(COLOURS)}
+
+
+def series_of_runs(name: str, curves: Sequence[Curve], **look: Any) -> Series | None:
+    """Return the mean of one curve a seed, where they were measured; None if nowhere.
+
+    Where the curves have different x, the mean is over the range they share, interpolated.
+    """
+    measured = [(x[np.isfinite(y)], y[np.isfinite(y)]) for x, y in curves]
+    measured = [(x, y) for x, y in measured if x.size]
+    if not measured:
+        return None
+    shared = measured[0][0]
+    if not all(np.array_equal(x, shared) for x, _ in measured):
+        start, end = max(x[0] for x, _ in measured), min(x[-1] for x, _ in measured)
+        shared = np.unique(np.concatenate([x for x, _ in measured]))
+        shared = shared[(shared >= start) & (shared <= end)]
+        if len(shared) > MAX_POINTS:
+            shared = shared[np.linspace(0, len(shared) - 1, MAX_POINTS).round().astype(np.int64)]
+    rows = [np.interp(shared, x, y) for x, y in measured]
+    one = series_over_seeds(name, shared.tolist(), [row.tolist() for row in rows], **look)
+    return replace(one, runs=tuple(measured)) if len(measured) > 1 else one
 
 
 def paired_series(

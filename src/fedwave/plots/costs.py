@@ -8,9 +8,10 @@ from typing import Any
 
 from fedwave.errors import RunError
 from fedwave.intervals import interval
-from fedwave.plots.learning_curves import draw_curves
-from fedwave.plots.runs import round_curves
-from fedwave.plots.style import COLOURS, Picture, new_figure, plain
+from fedwave.plots.chart import ChartPanel, nth_look
+from fedwave.plots.draw_chart import draw_lines, label_of
+from fedwave.plots.runs import run_series
+from fedwave.plots.style import Picture, new_figure, plain
 from fedwave.runs.compare import (
     CostName,
     FinishedRun,
@@ -41,12 +42,18 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None) -> P
     groups = group_by_name(runs)
     figure, (left, middle, right) = new_figure(3, width=3.7, height=3.0)
     scale, unit = (100.0, " [%]") if metric.is_share else (1.0, "")
-    for colour, (name, group) in zip(_colours(len(groups)), groups.items(), strict=True):
-        draw_curves(left, round_curves(group, f"heldout_{metric.name}"), name, colour, scale=scale)
+    curves = ChartPanel("", "", "", run_series(runs, "round", f"heldout_{metric.name}", scale=scale))
+    lines = draw_lines(left, curves)
     left.axhline(scale * wanted, color="#000000", linewidth=0.8, linestyle=":")
     left.set_xlabel("rounds")
     left.set_ylabel(f"held-out {metric.name.replace('_', ' ')}{unit}")
-    left.legend(frameon=False, fontsize=7.5, loc="lower right" if metric.higher_is_better else "upper right")
+    left.legend(
+        list(lines.values()),
+        [label_of(one) for one in curves.series],
+        frameon=False,
+        fontsize=7.5,
+        loc="lower right" if metric.higher_is_better else "upper right",
+    )
     shown = f"{wanted:.0%}" if metric.is_share else f"{wanted:.3g}"
     cells = [run.experiment.cell for run in runs]
     is_normalised = all(cell is not None and cell.normalised for cell in cells)
@@ -62,7 +69,8 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None) -> P
 
 def _draw_bars(axis: Any, groups: Mapping[str, Sequence[FinishedRun]], cost: CostName, target: float) -> None:
     first = next(iter(groups.values()))
-    for row, (colour, group) in enumerate(zip(_colours(len(groups)), groups.values(), strict=True)):
+    for row, group in enumerate(groups.values()):
+        colour = nth_look(row)["colour"]
         paid = [run.cost_of_reaching(target) for run in group]
         values = [float(getattr(one, cost)) for one in paid if one is not None]
         label = f"not reached by {len(group)} seeds"
@@ -90,7 +98,3 @@ def _draw_bars(axis: Any, groups: Mapping[str, Sequence[FinishedRun]], cost: Cos
     axis.set_ylim(len(groups) - 0.6, -0.75)
     axis.set_xlim(left=0.0)
     axis.grid(axis="y", visible=False)
-
-
-def _colours(count: int) -> list[str]:
-    return [COLOURS[index % len(COLOURS)] for index in range(count)]

@@ -3,68 +3,76 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedwave.plots.chart import Chart, ChartPanel, Series
-from fedwave.plots.style import new_figure, plain, save_figure, set_log_scale
+from fedwave.plots.style import Picture, new_figure, plain, set_log_scale
 
 MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
 LABEL_SHARE = 0.06  # of an axis that a label takes
 
 
-def draw_chart(chart: Chart, path: Path) -> Path:
-    """Write a chart as a picture with one legend below the panels."""
+def draw_chart(chart: Chart, *, title: str | None = None) -> Picture:
+    """Return a chart as a picture with one legend below the panels."""
     columns = min(chart.num_columns, len(chart.panels))
     rows = -(-len(chart.panels) // columns)
-    names = chart.names if any(panel.kind == "line" for panel in chart.panels) else []
-    names = names if len(names) > 1 else []
-    in_a_row = max(1, int(columns * 50 / (max(map(len, names), default=0) + 9)))
-    legend_height = 0.22 * -(-len(names) // in_a_row)
-    figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
     handles: dict[str, Any] = {}
+    is_one = len(chart.names) == 1 and title is None  # under a heading that names it
+    has_legend = not is_one and any(panel.kind == "line" for panel in chart.panels)
+    labels = {one.name: label_of(one) for panel in chart.panels for one in panel.series} if has_legend else {}
+    in_a_row = max(1, int(columns * 50 / (max(map(len, labels.values()), default=0) + 9)))
+    legend_height = 0.22 * -(-len(labels) // in_a_row)
+    figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
     for axis, panel in zip(axes, chart.panels, strict=False):
-        (_bars if panel.kind == "bars" else _lines)(axis, panel, handles)
+        handles |= _bars(axis, panel) if panel.kind == "bars" else draw_lines(axis, panel)
         axis.set_title(plain(panel.title), fontsize=9)
         axis.set_xlabel(panel.x_label, fontsize=8.5)
         axis.set_ylabel(panel.y_label, fontsize=8.5)
         axis.tick_params(labelsize=8)
     for axis in axes[len(chart.panels) :]:
         axis.set_visible(False)
-    if names:
-        shown = [handles[name] for name in names if name in handles]
+    if title:
+        figure.suptitle(plain(title), fontsize=10)
+    if labels:
         figure.legend(
-            shown,
-            names,
+            [handles[name] for name in labels],
+            list(labels.values()),
             loc="outside lower center",
-            ncols=min(len(names), in_a_row),
+            ncols=min(len(labels), in_a_row),
             fontsize=8,
             frameon=False,
             handlelength=3.2,  # shows that a dashed line is one, also under its marker
         )
-    return save_figure(figure, path)
+    return Picture(figure)
 
 
-def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
+def label_of(series: Series) -> str:
+    """Return what a legend calls a series; a mean with its seeds behind it says so."""
+    return plain(series.name) + (f" (mean of {len(series.runs)})" if series.runs else "")
+
+
+def draw_lines(axis: Any, panel: ChartPanel) -> dict[str, Any]:
+    """Draw each series as a line with its interval, or with its runs faintly behind it; return the lines."""
     alpha = 0.07 if len(panel.series) > MANY else 0.13
+    handles = {}
     for series in panel.series:
-        marker = "o" if len(series.x) <= MAX_MARKED else None
-        (line,) = axis.plot(
+        for x, y in series.runs:
+            axis.plot(x, y, color=series.colour, linewidth=0.7, alpha=0.25)
+        (handles[series.name],) = axis.plot(
             series.x,
             series.mean,
             color=series.colour,
             linestyle="--" if series.is_dashed else "-",
-            marker=marker,
+            marker="o" if len(series.x) <= MAX_MARKED else None,
             markersize=3.5,
             linewidth=1.5,
         )
-        if series.low != series.high:
+        if series.low != series.high and not series.runs:
             axis.fill_between(series.x, *_band(series, panel), color=series.colour, alpha=alpha, linewidth=0)
-        handles[series.name] = line
-    if panel.y_range is not None:
+    if panel.y_range is not None and not any(series.runs for series in panel.series):
         axis.set_ylim(*panel.y_range)
     if panel.has_log_x:
         ticks = sorted({x for series in panel.series for x in series.x})
@@ -76,6 +84,7 @@ def _lines(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
         set_log_scale(axis.yaxis, *_range([y for series in panel.series for y in series.mean]))
     if panel.mark_x is not None:
         axis.axvline(panel.mark_x, color="#888888", linewidth=0.8, linestyle=":")
+    return handles
 
 
 def _band(series: Series, panel: ChartPanel) -> tuple[np.ndarray, np.ndarray]:
@@ -86,12 +95,13 @@ def _band(series: Series, panel: ChartPanel) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def _bars(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
+def _bars(axis: Any, panel: ChartPanel) -> dict[str, Any]:
     """Draw one bar for each series, named on the axis: the legend need not be looked up."""
     place = np.arange(len(panel.series))
+    handles = {}
     for at, series in zip(place, panel.series, strict=True):
         error = np.array([[series.mean[0] - _band(series, panel)[0][0]], [series.high[0] - series.mean[0]]])
-        bar = axis.barh(
+        handles[series.name] = axis.barh(
             at,
             series.mean[0],
             xerr=error if series.low != series.high else None,
@@ -101,7 +111,6 @@ def _bars(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
             edgecolor="white",
             error_kw={"elinewidth": 1, "ecolor": "#444444", "capsize": 2},
         )
-        handles.setdefault(series.name, bar)
     axis.set_yticks(place, [plain(series.name) for series in panel.series], fontsize=7)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
@@ -109,6 +118,7 @@ def _bars(axis: Any, panel: ChartPanel, handles: dict[str, Any]) -> None:
         set_log_scale(axis.xaxis, *_range([series.mean[0] for series in panel.series]))
     else:
         axis.set_xlim(left=0)
+    return handles
 
 
 def _range(values: list[float]) -> tuple[float, float]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedwave.plots.learning_curves import Curve, Panel, plot_panels
+from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_of_runs
+from fedwave.plots.draw_chart import draw_chart
 from fedwave.plots.style import Picture
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, read_run
 
@@ -19,9 +20,8 @@ def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
 
 def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
     """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file."""
-    panels = run_panels(runs)
-    datasets = ", ".join(sorted({run.experiment.data.dataset for run in runs}))
-    return Picture(plot_panels(panels, title=datasets, num_columns=3))
+    chart = run_chart(runs)
+    return draw_chart(chart, title=", ".join(sorted({run.experiment.data.dataset for run in runs})))
 
 
 def draw_folder(path: Path) -> Picture:
@@ -29,54 +29,49 @@ def draw_folder(path: Path) -> Picture:
     return draw_runs([read_run(path)])
 
 
-def run_panels(runs: Sequence[FinishedRun]) -> list[Panel]:
-    """Return the panels of the picture."""
+def run_chart(runs: Sequence[FinishedRun]) -> Chart:
+    """Return the runs' curves as a chart: a series for each name, a panel for each pair of axes."""
     metric = common_metric(runs)
     loss, judged = "held-out loss after adaptation", f"held-out {metric.name.replace('_', ' ')}"
     judged += " [%]" if metric.is_share else ""
-    measured = f"heldout_{metric.name}"
-    if not all(run.has_cell for run in runs):
-        return [
+    measured, scale = f"heldout_{metric.name}", 100.0 if metric.is_share else 1.0
+    if all(run.has_cell for run in runs):
+        cells = [run.experiment.cell for run in runs]
+        is_normalised = all(cell is not None and cell.normalised for cell in cells)
+        second, joule = ("normalised", "normalised") if is_normalised else ("s", "J")
+        axes = [
+            ("round", "rounds"),
+            ("cumulative_delay_s", f"time on the cell's clock [{second}]"),
+            ("cumulative_energy_j", f"energy of all devices [{joule}]"),
+        ]
+        panels = [_panel(runs, *x_axis, "heldout_loss", loss) for x_axis in axes]
+        panels += [_panel(runs, *x_axis, measured, judged, scale=scale) for x_axis in axes]
+    else:
+        panels = [
             _panel(runs, "round", "rounds", "train_loss", "loss of the computing devices"),
             _panel(runs, "round", "rounds", "heldout_loss", loss),
-            _panel(runs, "round", "rounds", measured, judged, is_percentage=metric.is_share),
+            _panel(runs, "round", "rounds", measured, judged, scale=scale),
         ]
-    cells = [run.experiment.cell for run in runs]
-    is_normalised = all(cell is not None and cell.normalised for cell in cells)
-    second, joule = ("normalised", "normalised") if is_normalised else ("s", "J")
-    axes = [
-        ("round", "rounds"),
-        ("cumulative_delay_s", f"time on the cell's clock [{second}]"),
-        ("cumulative_energy_j", f"energy of all devices [{joule}]"),
-    ]
-    return [
-        *(_panel(runs, x_name, x_label, "heldout_loss", loss) for x_name, x_label in axes),
-        *(
-            _panel(runs, x_name, x_label, measured, judged, is_percentage=metric.is_share)
-            for x_name, x_label in axes
-        ),
-    ]
+    caption = "Means over seeds with their 95 % intervals, where there are several."
+    return Chart("curves", "Curves", caption, tuple(panels), 3)
+
+
+def run_series(
+    runs: Sequence[FinishedRun], x_name: str, y_name: str, *, scale: float = 1.0
+) -> tuple[Series, ...]:
+    """Return one column of the runs against another, a series for each name."""
+    offset = 1 if x_name == "round" else 0  # a row holds what is true after its round
+    found = []
+    for index, (name, group) in enumerate(group_by_name(runs).items()):
+        curves = [(run.curve(x_name) + offset, scale * run.curve(y_name)) for run in group]
+        found.append(series_of_runs(name, curves, **nth_look(index)))
+    return tuple(series for series in found if series is not None)
 
 
 def _panel(
-    runs: Sequence[FinishedRun],
-    x_name: str,
-    x_label: str,
-    y_name: str,
-    y_label: str,
-    *,
-    is_percentage: bool = False,
-) -> Panel:
-    offset = 1 if x_name == "round" else 0  # a row holds what is true after its round
-    curves = {
-        name: [Curve(run.curve(x_name) + offset, run.curve(y_name)) for run in group]
-        for name, group in group_by_name(runs).items()
-    }
-    ends = [curve.x[-1] for group in curves.values() for curve in group]
+    runs: Sequence[FinishedRun], x_name: str, x_label: str, y_name: str, y_label: str, *, scale: float = 1.0
+) -> ChartPanel:
+    ends = [run.curve(x_name)[-1] for run in runs]
     is_wide = x_name != "round" and max(ends) > WIDE * min(ends)
-    return Panel(x_label, y_label, curves, is_percentage=is_percentage, has_log_x=is_wide)
-
-
-def round_curves(runs: Sequence[FinishedRun], y_name: str) -> list[Curve]:
-    """Return each run's column against the number of rounds that were played."""
-    return [Curve(run.curve("round") + 1, run.curve(y_name)) for run in runs]
+    series = run_series(runs, x_name, y_name, scale=scale)
+    return ChartPanel("", x_label, y_label, series, has_log_x=bool(is_wide))

@@ -90,7 +90,7 @@ def write_item(
     charts = charts_of(item.name, found, rows)
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
-        draw_chart(chart, own / f"{chart.name}.png")
+        draw_chart(chart).save(own / f"{chart.name}.png")
     return Written(item, rows, charts, readings)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import fedwave
 from fedwave.errors import RunError
-from fedwave.plots.runs import plot_runs, run_panels
+from fedwave.plots.runs import plot_runs, run_chart
+from fedwave.plots.style import COLOURS
 from tests.runs.written_runs import write_run
 
 
@@ -19,22 +20,29 @@ def test_without_a_cell_everything_is_drawn_against_rounds(tmp_path: Path) -> No
         write_run(tmp_path / "a2", "a", [0.3, 0.5, 0.6], seed=2),
         write_run(tmp_path / "b", "b", [0.1], over_cell=True),  # one without a cell is enough
     ]
-    panels = run_panels(runs)
-    assert [(panel.x_label, panel.y_label, panel.is_percentage) for panel in panels] == [
-        ("rounds", "loss of the computing devices", False),
-        ("rounds", "held-out loss after adaptation", False),
-        ("rounds", "held-out accuracy [%]", True),
+    panels = run_chart(runs).panels
+    assert [(panel.x_label, panel.y_label) for panel in panels] == [
+        ("rounds", "loss of the computing devices"),
+        ("rounds", "held-out loss after adaptation"),
+        ("rounds", "held-out accuracy [%]"),
     ]
-    curves = panels[2].curves
-    assert [(name, len(seeds)) for name, seeds in curves.items()] == [("a", 2), ("b", 1)]
-    assert curves["a"][1].x.tolist() == [1.0, 2.0, 3.0]  # what holds after the first round stands at 1
-    assert curves["a"][1].y.tolist() == [0.3, 0.5, 0.6]
-    assert math.isnan(curves["a"][0].y[1])
+    first, second = panels[2].series
+    assert [(one.name, one.seeds, one.colour) for one in (first, second)] == [
+        ("a", 2, COLOURS[0]),
+        ("b", 1, COLOURS[1]),
+    ]
+    # What holds after the first round stands at 1; shares are drawn in per cent, and not where unmeasured.
+    assert [(x.tolist(), y.tolist()) for x, y in first.runs] == [
+        ([1, 3], [20, 40]),
+        ([1, 2, 3], [30, 50, 60]),
+    ]
+    assert first.mean == pytest.approx((25.0, 40.0, 50.0))  # at 2 between 20 and 40, and 50
+    assert panels[0].series[0].mean[0] == 1.0  # a loss is drawn as it is
 
 
 def test_over_a_cell_seconds_and_joules_are_axes_too(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", "a", [0.2, 0.4], over_cell=True)
-    panels = run_panels([run])
+    panels = run_chart([run]).panels
     assert [(panel.x_label, panel.y_label) for panel in panels] == [
         (x, y)
         for y in ("held-out loss after adaptation", "held-out accuracy [%]")
@@ -44,7 +52,7 @@ def test_over_a_cell_seconds_and_joules_are_axes_too(tmp_path: Path) -> None:
             "energy of all devices [normalised]",
         )
     ]
-    assert [panel.curves["a"][0].x.tolist() for panel in panels[3:]] == [[1, 2], [10, 20], [100, 200]]
+    assert [panel.series[0].x for panel in panels[3:]] == [(1.0, 2.0), (10.0, 20.0), (100.0, 200.0)]
     assert not any(panel.has_log_x for panel in panels)
 
 
@@ -54,13 +62,12 @@ def test_costs_that_differ_by_more_than_eight_times_are_drawn_on_a_logarithmic_a
 ) -> None:
     short = write_run(tmp_path / "a", "a", [0.2], over_cell=True)
     long = write_run(tmp_path / "b", "b", [0.2] * num_rounds, over_cell=True)
-    assert [panel.has_log_x for panel in run_panels([short, long])] == [False, is_wide, is_wide] * 2
+    assert [panel.has_log_x for panel in run_chart([short, long]).panels] == [False, is_wide, is_wide] * 2
 
 
 def test_an_error_is_drawn_as_a_number(tmp_path: Path) -> None:
-    panel = run_panels([write_run(tmp_path / "a", "a", [2.0], metric="mean_absolute_error")])[-1]
-    assert (panel.y_label, panel.is_percentage) == ("held-out mean absolute error", False)
-    assert panel.curves["a"][0].y.tolist() == [2.0]
+    panel = run_chart([write_run(tmp_path / "a", "a", [2.0], metric="mean_absolute_error")]).panels[-1]
+    assert (panel.y_label, panel.series[0].mean) == ("held-out mean absolute error", (2.0,))
 
 
 @pytest.mark.parametrize("over_cell", [False, True])
