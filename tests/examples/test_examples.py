@@ -71,9 +71,9 @@ def test_a_run_of_the_demo_is_as_its_settings_say(
 
 
 def test_the_demo_says_what_the_same_accuracy_cost_the_others(demo: Any) -> None:
-    from tests.runs.test_ratio import OURS, THEIRS, runs
+    from tests.runs.paid_runs import OURS, THEIRS, paid_runs
 
-    text = demo.in_words([*runs("URAL", OURS), *runs("Greedy", THEIRS)])
+    text = demo.in_words([*paid_runs("URAL", OURS), *paid_runs("Greedy", THEIRS)])
     assert text.splitlines() == [
         "Until 80%, the best that all 8 runs reach, on the same seeds (95 %):",
         "  Greedy: 4.0 × (0.71–22) the seconds, 1.0 × (1.0–1.0) the joules of URAL",
