@@ -106,25 +106,25 @@ def test_arrays_of_a_file_are_the_split(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("", {}, "has no header. Its first row must name the columns."),
+        ("", {}, "is empty. Its first row must name the columns."),
         ("device\n", {}, "has 0 rows of device, but the dataset has 3 samples. Give one row per sample"),
         ("device\na\nb\n", {}, "has 2 rows of device, but the dataset has 3 samples"),
         ("device\na\nb\nc\nd\n", {}, "has 4 rows of device, but the dataset has 3 samples"),
         ("device,x\na,1\n\nb,2\n", {}, "has 2 rows of device, but the dataset has 3 samples"),
-        ("device,device\na,b\n", {}, 'has two columns "device". Give each column a name of its own.'),
+        ("device,device\na,b\n", {}, 'has two columns "device". Keep one'),
         ("x,device,x\n1,a,2\n", {}, 'has two columns "x"'),
         ("devices\na\nb\nc\n", {}, 'has no column "device". Did you mean "devices"?'),
         ("a,b\n1,2\n", {}, 'has no column "device". Choose one of: a, b.'),
         ("device\na\nb\nc\n", {"heldout_column": "test"}, 'has no column "test"'),
         ("device\na\nb\nc\n", {"support_column": "shot"}, 'has no column "shot"'),
-        ("device,x\na,1\nb\nc,2\n", {}, ", line 3: 1 values for 2 columns. Fill every column"),
-        ("device\na\nb,2\nc\n", {}, ", line 3: 2 values for 1 columns"),
+        ("device,x\na,1\nb\nc,2\n", {}, "has 1 values in line 3, but 2 columns. Fill every column"),
+        ("device\na\nb,2\nc\n", {}, "has 2 values in line 3, but 1 columns"),
         (
             'device\na\n"b\nc\n',
             {},
-            "cannot be read as CSV (unexpected end of data). Save it as CSV in UTF-8.",
+            "as CSV after line 2: unexpected end of data. Give the path of a CSV file",
         ),
-        (b"device\n\xff\xfe\nb\nc\n", {}, "cannot be read as CSV ('utf-8' codec can't decode"),
+        (b"device\n\xff\xfe\nb\nc\n", {}, "as CSV after line 0: no text in UTF-8"),
         (
             'device\na\n"b\nc"\nd\n',
             {},
@@ -161,11 +161,11 @@ def test_a_table_that_does_not_fit_is_refused(content, options, message, tmp_pat
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"none\.csv does not exist. Correct the path of the split."):
+    with pytest.raises(DataError, match=r"Cannot read the split file .*none\.csv: No such file"):
         read_split(tmp_path / "none.csv", num_samples=3)
     with pytest.raises(DataError, match=r"none\.npz does not exist"):
         read_split(tmp_path / "none.npz", num_samples=3)
-    with pytest.raises(DataError, match=r"cannot be read as CSV \(Is a directory\)"):
+    with pytest.raises(DataError, match=r"Cannot read the split file .*: Is a directory"):
         read_split(tmp_path, num_samples=3)
 
 

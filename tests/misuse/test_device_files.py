@@ -12,10 +12,10 @@ from fedwave.errors import ProblemError
 from fedwave.wireless.load import load_cell
 
 BAD = [
-    ("device,max_power_w\n0,0.1\n0,0.2\n2,0.3\n", "has device 0 twice, in rows 0 and 1 (from 0)"),
+    ("device,max_power_w\n0,0.1\n0,0.2\n2,0.3\n", "has device 0 twice, in lines 2 and 3"),
     (
         "device,max_power_w\n1,0.1\n2,0.2\n3,0.3\n",
-        'has an unknown device "3". Its 3 rows are the devices 0 to 2',
+        'has an unknown device "3" in line 4. Its 3 rows are the devices 0 to 2',
     ),
     ("device,max_power_w\n0,0.1\n1,0.2\n-1,0.3\n", 'has an unknown device "-1"'),
     ("device,max_power_w\na,0.1\nb,0.2\nc,0.3\n", 'has an unknown device "a"'),
@@ -25,10 +25,10 @@ BAD = [
     ("max_power_w,max_power_w\n1,1\n1,1\n1,1\n", 'has two columns "max_power_w". Keep one of them'),
     ("max_power_w,max_power\n1,1\n1,1\n1,1\n", 'has an unknown column "max_power". Did you mean'),
     ("max_power_w\n1\n1\nx\n", 'has max_power_w = "x" for device 2'),
-    ("max_power_w\n1\n1\n1,2\n", "has 2 values for device 2, but 1 columns"),
+    ("max_power_w\n1\n1\n1,2\n", "has 2 values in line 4, but 1 columns"),
     ("", "is empty"),
     ("\ufeff", "is empty"),
-    ('max_power_w\n"' + "9" * 200_000 + '"\n1\n1\n', "not a text file"),
+    ('max_power_w\n"' + "9" * 200_000 + '"\n1\n1\n', "field larger than field limit"),
 ]
 
 

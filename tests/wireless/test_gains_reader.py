@@ -119,7 +119,7 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path):
         load(words)
     ragged = tmp_path / "ragged.csv"
     ragged.write_text("1,2,3\n1,2\n")
-    with pytest.raises(ProblemError, match="unequal length or values that are not numbers"):
+    with pytest.raises(ProblemError, match=r"has 2 values, not 3 in line 2\. Write one row per device"):
         load(ragged)
     empty = tmp_path / "empty.csv"
     empty.write_text("")

@@ -227,8 +227,8 @@ def test_a_fleet_csv_replaces_the_columns_it_has(tmp_path):
     [
         ("max_powr_w\n1\n2\n", r'unknown column "max_powr_w"\. Did you mean "max_power_w"\?'),
         ("max_power_w\n1\n", r"has 1 devices, but the cell has 2\. Give one row per device"),
-        ("max_power_w\n1\nx\n", r'has max_power_w = "x" for device 1\. Write a number'),
-        ("max_power_w,capacitance\n1,1\n1\n", r"has 1 values for device 1, but 2 columns"),
+        ("max_power_w\n1\nx\n", r'has max_power_w = "x" for device 1 in line 3\. Write a number'),
+        ("max_power_w,capacitance\n1,1\n1\n", r"has 1 values in line 3, but 2 columns"),
         ("max_power_w\n1\n0\n", r"max_power_w must be > 0 for every device, got 0 at device 1"),
         ("max_power_w\n1\nnan\n", r"max_power_w must be > 0 for every device, got nan at device 1"),
         ("", "is empty"),

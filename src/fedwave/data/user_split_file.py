@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.csv_table import read_table
 from fedwave.data.device_ids import NOBODY
 from fedwave.data.formats.npz import read_npz
 from fedwave.data.user_split import UserSplit, as_flags, user_split
-from fedwave.errors import DataError, did_you_mean
+from fedwave.errors import DataError
 from fedwave.units import BoolArray
 
 FLAG_OF_WORD = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -61,44 +61,9 @@ def _npz_columns(file: Path, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def _csv_columns(file: Path, wanted: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns of those names as text, without the blanks around it."""
-    header, rows = _csv_rows(file)
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f'{file} has two columns "{twice}". Give each column a name of its own.')
-    for name in wanted:
-        if name not in header:
-            raise DataError(f'{file} has no column "{name}". {did_you_mean(name, header)}')
-    places = {name: header.index(name) for name in wanted}
-    return {name: [row[place].strip() for row in rows] for name, place in places.items()}
-
-
-def _csv_rows(file: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows, all of its length; a blank line is an empty cell, or nothing."""
-    header: list[str] = []
-    rows = []
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.reader(stream, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            for row in reader:
-                if len(row) == len(header):
-                    rows.append(row)
-                elif not row and len(header) == 1:
-                    rows.append([""])
-                elif row:
-                    raise DataError(
-                        f"{file}, line {reader.line_num}: {len(row)} values for {len(header)} columns. "
-                        "Fill every column; put text that holds commas in quotes."
-                    )
-    except FileNotFoundError as error:
-        raise DataError(f"{file} does not exist. Correct the path of the split.") from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise DataError(f"{file} cannot be read as CSV ({reason}). Save it as CSV in UTF-8.") from error
-    if not header:
-        raise DataError(f"{file} has no header. Its first row must name the columns.")
-    return header, rows
+    """Return the columns of those names as text."""
+    table = read_table(file, what="split file", error=DataError, fix="Give the path of a CSV file in UTF-8.")
+    return {name: table.column(name) for name in wanted}
 
 
 def _flags(columns: dict[str, Any], name: str, ids: Sequence[Any], file: Path) -> BoolArray:

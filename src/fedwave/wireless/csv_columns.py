@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
+from fedwave.csv_table import CsvTable, read_table
 from fedwave.errors import ProblemError, did_you_mean
 from fedwave.units import FloatArray, IntArray
 
@@ -26,93 +26,64 @@ def read_columns(
     Rows are the devices 0, 1, 2, ... in this order, unless a column ``device`` gives their numbers: then
     each row goes to its own device. ``num_devices`` None takes as many devices as there are rows.
     """
-    header, rows = _read(path, known, what)
-    _require_header(header, path, known=known, required=required, what=what)
-    if num_devices is not None and len(rows) != num_devices:
+    table = read_table(
+        path, what=f"{what} file", error=ProblemError, fix="Check the path.", has_comments=True
+    )
+    _require_header(table, known=known, required=required)
+    if num_devices is not None and len(table.rows) != num_devices:
         raise ProblemError(
-            f"The {what} file {path} has {len(rows)} devices, but the cell has {num_devices}. "
+            f"{table.name} has {len(table.rows)} devices, but the cell has {num_devices}. "
             "Give one row per device."
         )
-    for index, row in enumerate(rows):
-        if len(row) != len(header):
-            raise ProblemError(
-                f"The {what} file {path} has {len(row)} values for device {index}, but "
-                f"{len(header)} columns. Fill every column."
-            )
-    place = _places(header, rows, path, what)
+    place = _places(table)
     columns: dict[str, FloatArray] = {}
-    for column, name in enumerate(header):
+    for name in table.header:
         if name == DEVICE:
             continue
-        columns[name] = np.empty(len(rows))
-        for index, row in enumerate(rows):
-            columns[name][place[index]] = _number(row[column], name, int(place[index]), path, what)
+        columns[name] = np.empty(len(table.rows))
+        for index, text in enumerate(table.column(name)):
+            columns[name][place[index]] = _number(text, name, int(place[index]), table, index)
     return columns
 
 
-def _read(path: Path, known: tuple[str, ...], what: str) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows; blank lines and lines that begin with # are left out."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row and not row[0].lstrip().startswith("#")]
-    except (OSError, ValueError, csv.Error) as error:  # ValueError: not UTF-8, or a zero byte in the name
-        reason = getattr(error, "strerror", None) or "not a text file"
-        raise ProblemError(f"Cannot read the {what} file {path}: {reason}. Check the path.") from error
-    if not rows:
-        raise ProblemError(
-            f"The {what} file {path} is empty. Its first row must name columns: {_shortened(known)}."
-        )
-    return [name.strip() for name in rows[0]], rows[1:]
-
-
-def _require_header(
-    header: list[str], path: Path, *, known: tuple[str, ...], required: tuple[str, ...], what: str
-) -> None:
-    for index, name in enumerate(header):
+def _require_header(table: CsvTable, *, known: tuple[str, ...], required: tuple[str, ...]) -> None:
+    for name in table.header:
         if name not in known and name != DEVICE:
-            raise ProblemError(
-                f'The {what} file {path} has an unknown column "{name}". {did_you_mean(name, known)}'
-            )
-        if name in header[:index]:
-            raise ProblemError(f'The {what} file {path} has two columns "{name}". Keep one of them.')
+            raise ProblemError(f'{table.name} has an unknown column "{name}". {did_you_mean(name, known)}')
     for name in required:
-        if name not in header:
+        if name not in table.header:
             raise ProblemError(
-                f'The {what} file {path} has no column "{name}". Its header is: {", ".join(header)}.'
+                f'{table.name} has no column "{name}". Its header is: {", ".join(table.header)}.'
             )
 
 
-def _places(header: list[str], rows: list[list[str]], path: Path, what: str) -> IntArray:
+def _places(table: CsvTable) -> IntArray:
     """Return each row's device: its number in the column ``device``, or else the number of the row."""
-    if DEVICE not in header:
-        return np.arange(len(rows))
-    column = header.index(DEVICE)
-    row_of_device: dict[int, int] = {}
-    for index, row in enumerate(rows):
-        text = row[column].strip()
+    num_rows = len(table.rows)
+    if DEVICE not in table.header:
+        return np.arange(num_rows)
+    line_of_device: dict[int, int] = {}
+    for text, line in zip(table.column(DEVICE), table.lines, strict=True):
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
-        if not 0 <= number < len(rows):
+        if not 0 <= number < num_rows:
             raise ProblemError(
-                f'The {what} file {path} has an unknown device "{text}". Its {len(rows)} rows are the '
-                f"devices 0 to {len(rows) - 1}, in any order; or leave the column out."
+                f'{table.name} has an unknown device "{text}" in line {line}. Its {num_rows} rows are the '
+                f"devices 0 to {num_rows - 1}, in any order; or leave the column out."
             )
-        if number in row_of_device:
+        if number in line_of_device:
             raise ProblemError(
-                f"The {what} file {path} has device {number} twice, in rows {row_of_device[number]} and "
-                f"{index} (from 0). Give one row per device."
+                f"{table.name} has device {number} twice, in lines {line_of_device[number]} and {line}. "
+                "Give one row per device."
             )
-        row_of_device[number] = index
-    return np.array(list(row_of_device), dtype=np.int64)
+        line_of_device[number] = line
+    return np.array(list(line_of_device), dtype=np.int64)
 
 
-def _number(text: str, name: str, device: int, path: Path, what: str) -> float:
+def _number(text: str, name: str, device: int, table: CsvTable, index: int) -> float:
     try:
         return float(text)
     except ValueError:
         raise ProblemError(
-            f'The {what} file {path} has {name} = "{text}" for device {device}. Write a number.'
+            f'{table.name} has {name} = "{text}" for device {device} in line {table.lines[index]}. '
+            "Write a number."
         ) from None
-
-
-def _shortened(known: tuple[str, ...]) -> str:
-    return ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")

@@ -6,8 +6,6 @@ or the long form with the header ``device,block,channel_gain`` or ``round,device
 
 from __future__ import annotations
 
-import csv
-import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.csv_table import read_rows
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, db_to_linear
 
@@ -113,20 +112,25 @@ def _load_npy(path: Path) -> NDArray[Any]:
 
 
 def _load_csv(path: Path) -> FloatArray:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(line for line in file if line.strip() and not line.lstrip().startswith("#"))
-            first = [text.strip() for text in next(reader, [])]
-            if first in _LONG_HEADERS:
-                return _long_to_dense(_to_array(reader, path), path)
-            has_header = any(_is_word(text) for text in first)
-            values = _to_array(reader if has_header or not first else itertools.chain([first], reader), path)
-    except OSError as error:
-        raise ProblemError(
-            f"Cannot read the gains file {path}: {error.strerror or error}. Check the path."
-        ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ProblemError(f"The gains file {path} is not a text file. Save arrays as .npy.") from error
+    rows, lines = read_rows(
+        path, what="gains file", error=ProblemError, fix="Check the path.", has_comments=True
+    )
+    first = [text.strip() for text in rows[0]] if rows else []
+    if any(_is_word(text) for text in first):
+        rows, lines = rows[1:], lines[1:]
+    if not rows:
+        raise ProblemError(f"The gains file {path} is empty. Write one row per device.")
+    for row, line in zip(rows, lines, strict=True):
+        word = next((text for text in row if _is_word(text)), None)
+        if word is not None or len(row) != len(first):
+            got = f"{len(row)} values, not {len(first)}" if word is None else f'"{word.strip()}"'
+            raise ProblemError(
+                f"The gains file {path} has {got} in line {line}. Write one row per device and one number "
+                "per block."
+            )
+    values = np.array(rows, dtype=np.float64)
+    if first in _LONG_HEADERS:
+        return _long_to_dense(values, path)
     return values[:, 0] if values.shape[1] == 1 else values
 
 
@@ -136,19 +140,6 @@ def _is_word(text: str) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _to_array(rows: Any, path: Path) -> FloatArray:
-    table = list(rows)
-    if not table:
-        raise ProblemError(f"The gains file {path} is empty. Write one row per device.")
-    try:
-        return np.array(table, dtype=np.float64)
-    except ValueError:
-        raise ProblemError(
-            f"The gains file {path} has rows of unequal length or values that are not numbers. "
-            "Write one row per device and one number per block."
-        ) from None
 
 
 def _long_to_dense(table: FloatArray, path: Path) -> FloatArray:
