@@ -11,10 +11,10 @@ import pytest
 
 from fedwave.experiments import load_experiment
 from fedwave.reproduce.items import ITEMS
-from fedwave.reproduce.result import Results
-from fedwave.reproduce.tables import Tables
-from fedwave.reproduce.trial import run_trial
+from fedwave.reproduce.seed_tables import Tables
+from fedwave.reproduce.single_run import single_run
 from fedwave.reproduce.verdicts import claim_rows, judge
+from fedwave.runs.kept_runs import KeptRuns
 from fedwave.runs.provenance import NUMERICS_VERSION, processor
 from tools.docs.pages import DOCS
 
@@ -62,8 +62,8 @@ def test_a_committed_point_is_made_again_to_the_last_digit() -> None:
     )
     words = shlex.split(row["command"])
     settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
-    result = run_trial(load_experiment(words[2], [*settings, f"seed={row['seed']}"]))
-    kept = Results(FOLDER / "runs").find(row["key"])
+    result = single_run(load_experiment(words[2], [*settings, f"seed={row['seed']}"]))
+    kept = KeptRuns(FOLDER / "runs").find(row["key"])
     assert kept is not None
     # Another kind of processor adds up in another order, and fifty rounds of training carry that further.
     same = kept.made_with["processor"] == processor()

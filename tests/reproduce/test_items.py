@@ -8,8 +8,8 @@ import pytest
 
 from fedwave.experiments import load_experiment
 from fedwave.reproduce.items import ITEMS, IVES, URAL
-from fedwave.reproduce.point import key_of
 from fedwave.reproduce.profile import PAPER, QUICK
+from fedwave.runs.provenance import run_key
 
 
 def values(item: str, parameter: str) -> set[float | None]:
@@ -61,7 +61,7 @@ def test_figure_4_has_the_papers_ives_ours_and_the_optimum() -> None:
 
 
 def test_runs_are_shared_between_items() -> None:
-    keys = {name: {key_of(p.experiment(0)) for p in item.points(PAPER)} for name, item in ITEMS.items()}
+    keys = {name: {run_key(p.experiment(0)) for p in item.points(PAPER)} for name, item in ITEMS.items()}
     assert keys["table-2"] <= keys["fig-2"]
     assert len(keys["fig-5"] & keys["fig-6"]) == 9
     assert len(keys["fig-5"] & keys["fig-7"]) == 3
@@ -78,24 +78,3 @@ def test_the_command_of_a_point_is_its_run(profile) -> None:
             settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
             again = load_experiment(words[2], [*settings, f"seed={words[words.index('--seed') + 1]}"])
             assert again == point.experiment(7)
-
-
-def test_the_key_is_that_of_the_numbers() -> None:
-    def key(*settings: str) -> str:
-        return key_of(load_experiment("digits/ural", settings))
-
-    assert key("name=other", "execution.workers=3") == key()
-    for setting in (
-        "num_rounds=3",
-        "seed=1",
-        "cell.energy_weight=2",
-        "evaluation.every=2",
-        "selection.num_selected=3",
-    ):
-        assert key(setting) != key()
-
-
-def test_another_numerics_version_shares_nothing(monkeypatch) -> None:
-    before = key_of(load_experiment("digits/nufm"))
-    monkeypatch.setattr("fedwave.reproduce.point.NUMERICS_VERSION", -1)
-    assert key_of(load_experiment("digits/nufm")) != before

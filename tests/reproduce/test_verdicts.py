@@ -9,8 +9,8 @@ import pytest
 
 from fedwave.reproduce.claims import CLAIMS, _slope
 from fedwave.reproduce.items import IVES
+from fedwave.reproduce.seed_tables import Tables, paired, read_rows, write_rows
 from fedwave.reproduce.statistics import holm
-from fedwave.reproduce.tables import Tables, paired, read_rows, write_rows
 from fedwave.reproduce.verdicts import claim_rows, judge, verdict_of
 
 SEEDS = range(8)

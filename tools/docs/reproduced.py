@@ -14,7 +14,7 @@ from fedwave.reproduce.readings import (
     readings_of_training,
     summary,
 )
-from fedwave.reproduce.report import markdown_table
+from fedwave.reproduce.report_pages import markdown_table
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
     accuracy_table,
@@ -22,7 +22,7 @@ from fedwave.reproduce.report_tables import (
     figures_table,
     points,
 )
-from fedwave.reproduce.tables import CURVES, PROBES, SEEDS, Tables, paired, read_rows
+from fedwave.reproduce.seed_tables import CURVES, SEEDS, TEST_READINGS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
 from tools.docs.pages import DOCS
 
@@ -74,7 +74,7 @@ def numbers() -> dict[str, str]:
         stepped = readings_of_local_steps([row for row in tables.rows["fig-3"] if row["dataset"] == dataset])
         lead = next(one.lead for one in stepped if one.name == f"τ = {LEADS_WITH[-1]}")
         found[f"{prefix}accuracy_lead_with_{LEADS_WITH[-1]}"] = _signed(lead)
-    for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / PROBES)):
+    for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / TEST_READINGS)):
         prefix = {DATASET: "", HARDER_DATASET: "harder_"}.get(reading.dataset)
         if prefix is not None and reading.name == ON_TRAINING_DEVICES:
             for key, lead in (("per_fedavg", reading.lead), ("fedavg", reading.other_lead)):

@@ -14,7 +14,9 @@ from fedwave.cli.run import DATA_DIR, QUIET
 from fedwave.errors import import_extra
 
 if TYPE_CHECKING:
-    from fedwave.reproduce.make import Cost, Progress
+    from fedwave.reproduce.reproduction import ItemCost
+    from fedwave.reproduce.wanted_runs import WantedRun
+    from fedwave.runs.batch import Progress
 
 SECONDS_IN_A_MINUTE = 60.0
 
@@ -70,9 +72,9 @@ def reproduce_command(
     `fedwave reproduce table-2 --dataset fashion-mnist --seeds 10`
     """
     import_extra("torch", purpose="Training", extra="learn")
-    from fedwave.reproduce import make as work
+    from fedwave.reproduce import reproduction as work
 
-    request = work.Request(
+    request = work.ReproductionRequest(
         items=tuple(items or ()),
         is_quick=quick,
         num_seeds=seeds,
@@ -82,7 +84,7 @@ def reproduce_command(
     )
     folder = out or Path("reproduction-quick" if quick else "reproduction")
     if costs:
-        _print_costs(work.costs(request, folder), request.jobs)
+        _print_costs(work.item_costs(request, folder), request.jobs)
         return
     console = Console(stderr=True, quiet=quiet)
     try:
@@ -94,16 +96,16 @@ def reproduce_command(
     typer.echo(f"Report: {made.report}")
 
 
-def _tell(console: Console, now: Progress) -> None:
+def _tell(console: Console, now: Progress[WantedRun]) -> None:
     heed_signals()
     left = f"about {_minutes(now.seconds_left)} left" if now.num_done < now.num_runs else "writing the report"
-    done = f"  {now.command.removeprefix('fedwave run ')}" if now.command else ""
+    done = f"  {now.last.command.removeprefix('fedwave run ')}" if now.last is not None else ""
     console.print(
         f"{now.num_done} of {now.num_runs} runs, {left}{done}", highlight=False, soft_wrap=True, markup=False
     )
 
 
-def _print_costs(found: list[Cost], jobs: int) -> None:
+def _print_costs(found: list[ItemCost], jobs: int) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("item", "", "runs", "missing", f"minutes with {jobs} at once"):
         table.add_column(heading, justify="left" if heading in ("item", "") else "right")

@@ -10,14 +10,14 @@ import numpy as np
 
 from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, series_over_seeds
 from fedwave.plots.style import COLOURS
-from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
 from fedwave.reproduce.items import URAL_SCHEMES
-from fedwave.reproduce.look import DATASETS, LOOKS, look_of, shown_scheme
-from fedwave.reproduce.plan import Wanted
-from fedwave.reproduce.result import Result
-from fedwave.reproduce.tables import Row, paired
+from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
+from fedwave.reproduce.scheme_styles import DATASETS, STYLES, shown_scheme
+from fedwave.reproduce.seed_tables import Row, paired
+from fedwave.reproduce.wanted_runs import WantedRun
+from fedwave.runs.kept_runs import KeptRun
 
-Found = Sequence[tuple[Wanted, Result]]
+Found = Sequence[tuple[WantedRun, KeptRun]]
 
 LOSS = "held-out loss"
 LOSS_19 = f"held-out loss, round {ROUND_OF_THE_PAPER}"
@@ -242,7 +242,7 @@ def _three(name: str, title: str, rows: Sequence[Row], parameter: str, *, has_lo
 def _curves(title: str, found: Found, *, mark_x: float | None = None) -> ChartPanel:
     length = min((result.num_rounds for _, result in found), default=0)
     losses = _by_scheme(found, lambda result: result.curve("heldout_loss")[:length].tolist())
-    series = paired_series(range(1, length + 1), losses, LOOKS)
+    series = paired_series(range(1, length + 1), losses, STYLES)
     return ChartPanel(title, "round", LOSS, series, mark_x=mark_x)
 
 
@@ -255,7 +255,7 @@ def _against(title: str, found: Found, column: str, label: str) -> ChartPanel:
     for name, own in losses.items():
         x = np.mean(list(spent[name].values()), axis=0).tolist()
         mean = tuple(np.mean(list(own.values()), axis=0).tolist())
-        series.append(Series(name, tuple(x), mean, mean, mean, len(own), **look_of(name)))
+        series.append(Series(name, tuple(x), mean, mean, mean, len(own), **STYLES.get(name, {})))
     return ChartPanel(title, label, LOSS, tuple(series), has_log_x=_is_wide(series))
 
 
@@ -282,7 +282,7 @@ def _varied(
         by_value = [{row["seed"]: row[column] for row in own if row["value"] == value} for value in values]
         if complete := paired(*by_value):
             by_scheme[name] = complete
-    series = paired_series(values, by_scheme, LOOKS, is_log=has_log_y, is_one_level=True)
+    series = paired_series(values, by_scheme, STYLES, is_log=has_log_y, is_one_level=True)
     return ChartPanel(title, SYMBOLS[parameter], label, series, has_log_x=has_log_x, has_log_y=has_log_y)
 
 
@@ -290,11 +290,11 @@ def _bars(title: str, rows: Sequence[Row], column: str, label: str, *, has_log: 
     by_scheme: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         by_scheme.setdefault(shown_scheme(row["scheme"], row["counting"]), {})[row["seed"]] = [row[column]]
-    series = paired_series((0.0,), by_scheme, LOOKS, is_log=has_log)
+    series = paired_series((0.0,), by_scheme, STYLES, is_log=has_log)
     return ChartPanel(title, label, "", series, kind="bars", has_log_y=has_log)
 
 
-def _by_scheme(found: Found, values: Callable[[Result], list[float]]) -> dict[str, dict[int, list[float]]]:
+def _by_scheme(found: Found, values: Callable[[KeptRun], list[float]]) -> dict[str, dict[int, list[float]]]:
     """Return something of each run, by scheme and seed."""
     groups: dict[str, dict[int, list[float]]] = {}
     for run, result in found:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.reproduce.items import IVES
-from fedwave.reproduce.look import DATASETS
+from fedwave.reproduce.scheme_styles import DATASETS
+from fedwave.reproduce.seed_tables import Tables, paired
 from fedwave.reproduce.statistics import Side
-from fedwave.reproduce.tables import Tables, paired
 
 BySeed = Mapping[int, float]
 

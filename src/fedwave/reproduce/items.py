@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
-from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
-from fedwave.reproduce.point import Point
-from fedwave.reproduce.profile import Profile
+from fedwave.experiments import Experiment, load_experiment
+from fedwave.reproduce.profile import ROUND_OF_THE_PAPER, Profile
 
 LEARNERS = {"NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg"}
 
@@ -33,12 +34,55 @@ NORMALISED = (f"{URAL}, normalised u", "ours", "ural", ("cell.contribution_scale
 
 
 @dataclass(frozen=True)
+class FigurePoint:
+    """A point of a figure: a preset with overrides, run once for each seed, and what the figure calls it."""
+
+    preset: str
+    overrides: tuple[str, ...]
+    dataset: str
+    scheme: str
+    counting: str = ""  # of joules and seconds: "paper", "ours", or the same for both
+    parameter: str = ""  # what the figure varies, e.g. "num_blocks"
+    value: float | None = None
+    with_readings: bool = False  # the model is also judged by other readings of the test
+
+    def experiment(self, seed: int) -> Experiment:
+        """Return the settings of one run."""
+        return _loaded(self.preset, self.overrides).model_copy(update={"seed": seed})
+
+    def command(self, seed: int) -> str:
+        """Return the command that makes this run alone."""
+        settings = "".join(f" -s {_quoted(setting)}" for setting in self.overrides)
+        return f"fedwave run {self.preset} --seed {seed}{settings}"
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What tells this point from the others of its item."""
+        return {
+            "dataset": self.dataset,
+            "scheme": self.scheme,
+            "counting": self.counting,
+            "parameter": self.parameter,
+            "value": self.value,
+        }
+
+
+@lru_cache(maxsize=4096)
+def _loaded(preset: str, overrides: tuple[str, ...]) -> Experiment:
+    return load_experiment(preset, overrides)
+
+
+def _quoted(setting: str) -> str:
+    return f"'{setting}'" if any(letter in setting for letter in ' "{}[]') else setting
+
+
+@dataclass(frozen=True)
 class Item:
     """A table, a figure or a study: its name on the command line, its title, and its points."""
 
     name: str
     title: str
-    points: Callable[[Profile], list[Point]]
+    points: Callable[[Profile], list[FigurePoint]]
 
     def seeds(self, profile: Profile, dataset: str) -> int:
         """Return over how many seeds a dataset is run by default."""
@@ -48,7 +92,7 @@ class Item:
 
 def learner(
     profile: Profile, dataset: str, scheme: str, *settings: str, num_selected: int | None = None
-) -> Point:
+) -> FigurePoint:
     """Return NUFM, Per-FedAvg or FedAvg on an ideal network; the usual ones are judged by every reading."""
     chosen = profile.few_selected if num_selected is None else num_selected
     overrides = (
@@ -58,16 +102,16 @@ def learner(
         *profile.settings,
         *settings,
     )
-    return Point(
+    return FigurePoint(
         preset=f"{profile.family}/{LEARNERS[scheme]}",
         overrides=overrides,
         dataset=dataset,
         scheme=scheme,
-        is_probed=chosen == profile.few_selected,
+        with_readings=chosen == profile.few_selected,
     )
 
 
-def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *settings: str) -> Point:
+def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *settings: str) -> FigurePoint:
     """Return one scheme of Figures 4 to 7 over the paper's cell."""
     scheme, counting, preset, own = which
     overrides = (
@@ -77,15 +121,15 @@ def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *s
         *own,
         *settings,
     )
-    return Point(f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting)
+    return FigurePoint(f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting)
 
 
-def table_2(profile: Profile) -> list[Point]:
+def table_2(profile: Profile) -> list[FigurePoint]:
     """The accuracy of the three learners on every dataset."""
     return [learner(profile, dataset, scheme) for dataset in profile.datasets for scheme in LEARNERS]
 
 
-def figure_2(profile: Profile) -> list[Point]:
+def figure_2(profile: Profile) -> list[FigurePoint]:
     """Their loss by rounds, for every n_k."""
     return [
         replace(learner(profile, dataset, scheme, num_selected=n), parameter="num_selected", value=n)
@@ -95,7 +139,7 @@ def figure_2(profile: Profile) -> list[Point]:
     ]
 
 
-def figure_3(profile: Profile) -> list[Point]:
+def figure_3(profile: Profile) -> list[FigurePoint]:
     """Their loss at the paper's round, for every number of local steps.
 
     One step is Figure 2's run.
@@ -107,17 +151,17 @@ def figure_3(profile: Profile) -> list[Point]:
                 point = learner(profile, dataset, scheme)
                 if steps > 1:
                     point = learner(_short(profile), dataset, scheme, f"algorithm.num_local_steps={steps}")
-                    point = replace(point, is_probed=False)
+                    point = replace(point, with_readings=False)
                 points.append(replace(point, parameter="num_local_steps", value=steps))
     return points
 
 
-def figure_4(profile: Profile) -> list[Point]:
+def figure_4(profile: Profile) -> list[FigurePoint]:
     """All schemes over the paper's cell."""
     return [_with_blocks(profile, which, profile.usual_num_blocks) for which in CELL_SCHEMES]
 
 
-def figure_5(profile: Profile) -> list[Point]:
+def figure_5(profile: Profile) -> list[FigurePoint]:
     """All schemes for every number of blocks."""
     return [
         replace(_with_blocks(_short(profile), which, blocks), parameter="num_blocks", value=blocks)
@@ -126,7 +170,7 @@ def figure_5(profile: Profile) -> list[Point]:
     ]
 
 
-def figure_6(profile: Profile) -> list[Point]:
+def figure_6(profile: Profile) -> list[FigurePoint]:
     """All schemes for every largest channel gain."""
     return [
         replace(
@@ -139,7 +183,7 @@ def figure_6(profile: Profile) -> list[Point]:
     ]
 
 
-def figure_7(profile: Profile) -> list[Point]:
+def figure_7(profile: Profile) -> list[FigurePoint]:
     """URAL under every weight of energy and of delay, also with contributions of their size."""
     return [
         replace(
@@ -153,7 +197,7 @@ def figure_7(profile: Profile) -> list[Point]:
     ]
 
 
-def beyond(profile: Profile) -> list[Point]:
+def beyond(profile: Profile) -> list[FigurePoint]:
     """Three meta-gradients, and NUFM with its turning point moved into the gradients."""
     dataset = profile.cell_dataset
     points = [
@@ -162,14 +206,14 @@ def beyond(profile: Profile) -> list[Point]:
     ]
     for gradient in ("first-order", "hessian-free"):
         point = learner(profile, dataset, "NUFM", f"algorithm.gradient={gradient}")
-        points.append(replace(point, scheme=f"NUFM, {gradient}", is_probed=False))
+        points.append(replace(point, scheme=f"NUFM, {gradient}", with_readings=False))
     for penalty in profile.similarity_penalties:
         point = learner(profile, dataset, "NUFM", f"selection.similarity_penalty={penalty}")
-        points.append(replace(point, parameter="similarity_penalty", value=penalty, is_probed=False))
+        points.append(replace(point, parameter="similarity_penalty", value=penalty, with_readings=False))
     return points
 
 
-def readings(profile: Profile) -> list[Point]:
+def readings(profile: Profile) -> list[FigurePoint]:
     """What the paper leaves open, one at a time; readings of the test alone come from Table II's own runs."""
     changes: list[tuple[str, tuple[str, ...]]] = [
         ("as we read it", ()),
@@ -186,7 +230,7 @@ def readings(profile: Profile) -> list[Point]:
                 if own:  # the last round's test is all that is asked
                     own = (*own, f"evaluation.every={profile.num_rounds}")
                 point = learner(profile, dataset, scheme, *own)
-                points.append(replace(point, parameter=name, is_probed=not own))
+                points.append(replace(point, parameter=name, with_readings=not own))
     return points
 
 
@@ -214,5 +258,5 @@ def _short(profile: Profile) -> Profile:
 
 def _with_blocks(
     profile: Profile, which: tuple[str, str, str, tuple[str, ...]], blocks: int, *settings: str
-) -> Point:
+) -> FigurePoint:
     return over_cell(profile, which, f"cell.num_blocks={blocks}", *settings)

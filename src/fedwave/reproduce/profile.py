@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+ROUND_OF_THE_PAPER = 19  # Fig. 2 and 3 are read there: "in round 19"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:

@@ -10,12 +10,12 @@ from typing import Any
 from fedwave.intervals import Interval, interval
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
-from fedwave.reproduce.look import DATASETS
-from fedwave.reproduce.result import OWN_TEST
-from fedwave.reproduce.tables import Row, Tables, paired
+from fedwave.reproduce.scheme_styles import DATASETS
+from fedwave.reproduce.seed_tables import Row, Tables, paired
+from fedwave.reproduce.test_readings import OWN_TEST
 
 USUAL = "as we read it"
-# Figures of the probes, and what a reader would call them.
+# Figures of the test readings, and what a reader would call them.
 COUNTED = {
     "accuracy": USUAL,
     "accuracy_pooled": "pooled over devices",
@@ -96,11 +96,11 @@ def readings_of_training(rows: Sequence[Row]) -> Iterator[Reading]:
             yield _reading(dataset, name, _accuracies(own, parameter=name), usual)
 
 
-def readings_of_the_test(probes: Sequence[Row]) -> Iterator[Reading]:
+def readings_of_the_test(tested: Sequence[Row]) -> Iterator[Reading]:
     """Yield our reading and those that test the same models otherwise, for each dataset."""
-    for dataset in dict.fromkeys(row["dataset"] for row in probes):
-        last = max(row["round"] for row in probes if row["dataset"] == dataset)
-        here = [row for row in probes if row["dataset"] == dataset and row["round"] == last]
+    for dataset in dict.fromkeys(row["dataset"] for row in tested):
+        last = max(row["round"] for row in tested if row["dataset"] == dataset)
+        here = [row for row in tested if row["dataset"] == dataset and row["round"] == last]
         usual = _accuracies(here, judgement=OWN_TEST)
         for column, how in COUNTED.items():
             yield _reading(dataset, how, _accuracies(here, column, judgement=OWN_TEST), usual)

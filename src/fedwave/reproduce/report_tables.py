@@ -10,9 +10,9 @@ from typing import Any
 from fedwave.intervals import Interval, interval
 from fedwave.reproduce.claims import TABLE_2
 from fedwave.reproduce.items import LEARNERS
-from fedwave.reproduce.look import DATASETS, shown_scheme
 from fedwave.reproduce.readings import Reading
-from fedwave.reproduce.tables import Row, paired
+from fedwave.reproduce.scheme_styles import DATASETS, shown_scheme
+from fedwave.reproduce.seed_tables import Row, paired
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
 
 Table = tuple[Sequence[str], list[list[Any]]]

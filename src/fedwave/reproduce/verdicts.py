@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedwave.reproduce.claims import CLAIMS, Claim, Part
+from fedwave.reproduce.seed_tables import Tables
 from fedwave.reproduce.statistics import Outcome, decide, holm, outcome_of, seeds_needed
-from fedwave.reproduce.tables import Tables
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fedwave.intervals import Interval, Ratio, interval, ratio_interval
 from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import CONFIG, RunFolder
 from fedwave.runs.notebook import NotebookRun
-from fedwave.runs.provenance import MAY_NOT, flatten, setting_differences
+from fedwave.runs.provenance import EXCEPT, flatten, setting_differences
 from fedwave.units import FloatArray
 
 CostName = Literal["rounds", "delay_s", "energy_j"]  # of a ``Cost``
@@ -164,7 +164,7 @@ def _settings_of(run: FinishedRun) -> dict[str, Any]:
         key: value
         for key, value in settings.items()
         if key not in ("seed", "name", "evaluation.every", "cell.description", "cell.preset")
-        and (key in MAY_NOT or not key.startswith("execution."))
+        and (key in EXCEPT or not key.startswith("execution."))
     }
 
 

@@ -16,8 +16,8 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; raise if another process holds it.
+def locked(folder: Path, *, waits: bool = False) -> Iterator[None]:
+    """Hold the folder's lock; if another process holds it, raise, or wait for it.
 
     The operating system lets go of it when the process ends, however it ends. On a network disk the lock
     holds between machines where the disk supports it (NFS 4 does); where locks cannot be had at all, a
@@ -25,7 +25,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     with _open(folder / LOCK) as file:
         try:
-            _lock(file)
+            _lock(file, waits=waits)
         except BlockingIOError:
             file.seek(0)
             owner = file.read(200).strip() or "another process"
@@ -59,15 +59,16 @@ def _open(path: Path) -> IO[str]:
         ) from error
 
 
-def _lock(file: IO[str]) -> None:
+def _lock(file: IO[str], *, waits: bool) -> None:
     try:
         import fcntl
     except ImportError:  # Windows
         import msvcrt
 
         try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            kind = msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK  # type: ignore[attr-defined]
+            msvcrt.locking(file.fileno(), kind, 1)  # type: ignore[attr-defined]
         except OSError as error:
             raise BlockingIOError from error
         return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedwave.data import Dataset, UserSplit
 from fedwave.errors import RunError
-from fedwave.experiments.schema import Experiment
+from fedwave.experiments.schema import ExecutionSection, Experiment
 
 PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
 # These decide on the bits; another version of one of them is said when a run is resumed.
@@ -21,8 +21,8 @@ NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
 # with every change that moves a bit of any result; CHANGELOG says what moved.
 NUMERICS_VERSION = 1
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
-MAY_CHANGE = ("name", "num_rounds", "execution", "evaluation.every")
-MAY_NOT = ("execution.precision",)  # it moves more than the last bits
+RESUMABLE_KEYS = ("name", "num_rounds", "execution", "evaluation.every")
+EXCEPT = ("execution.precision",)  # it moves more than the last bits
 
 
 def describe_start(
@@ -53,8 +53,21 @@ def identity(experiment: Experiment, data: Dataset, split: UserSplit | None) -> 
         for key, value in flatten(experiment.model_dump(mode="json", exclude_none=True)).items()
         if not _may_change(key)
     }
-    parts = [essential, data.fingerprint(), None if split is None else split.fingerprint()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return digest([essential, data.fingerprint(), None if split is None else split.fingerprint()])
+
+
+def run_key(experiment: Experiment) -> str:
+    """Return 16 hex digits that are known before any data is read: runs of one key have the same numbers."""
+    settings = experiment.model_dump(mode="json", exclude_none=True)
+    essential = {name: value for name, value in settings.items() if name not in ("name", "execution")}
+    if experiment.execution.precision != ExecutionSection().precision:
+        essential["precision"] = experiment.execution.precision
+    return digest([NUMERICS_VERSION, essential])
+
+
+def digest(content: Any) -> str:
+    """Return 16 hex digits that name plain values."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def versions() -> dict[str, str | None]:
@@ -159,12 +172,13 @@ def _require_settings(folder: Path, recorded: Mapping[str, Any], experiment: Exp
         more = f" and {len(forbidden) - 3} more" if len(forbidden) > 3 else ""
         raise RunError(
             f"{folder}/config.toml is not what the run was started with: {shown}{more}. Only "
-            f"{', '.join(MAY_CHANGE)} may change ({MAY_NOT[0]} not); put the rest back, or start another run."
+            f"{', '.join(RESUMABLE_KEYS)} may change ({EXCEPT[0]} not); put the rest back, or start another "
+            "run."
         )
 
 
 def _may_change(key: str) -> bool:
-    return key not in MAY_NOT and any(key == name or key.startswith(f"{name}.") for name in MAY_CHANGE)
+    return key not in EXCEPT and any(key == name or key.startswith(f"{name}.") for name in RESUMABLE_KEYS)
 
 
 def _files(experiment: Experiment) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,24 @@ class RunResult(NotebookRun):
             "folder": self.path,
         }
         return found if self.stopped is None else {**found, "stopped": self.stopped}
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedRound:
+    """The state after a round, its record, and the seconds that this process computed for it."""
+
+    state: State
+    record: RoundRecord
+    cpu_time_s: float
+
+
+def play_rounds(simulation: Simulation, state: State) -> Generator[PlayedRound, None, None]:
+    """Yield every round from the given state to the last; close it to end between two rounds."""
+    with closing(simulation.open_devices()) as devices:
+        while state.next_round < simulation.num_rounds:
+            start = time.process_time()  # of this process alone: other runs do not count
+            state, record = simulation.run_round(state, devices)
+            yield PlayedRound(state, record, time.process_time() - start)
 
 
 def run_experiment(
@@ -173,21 +192,23 @@ def _go_on(
         folder.save_checkpoint(state, name)
     stopped: str | None = None
     is_due = True
-    with closing(simulation.open_devices()) as devices:
-        while state.next_round < experiment.num_rounds and stopped is None:
-            state, record = simulation.run_round(state, devices)
-            folder.append(record)
-            is_last = state.next_round == experiment.num_rounds
+    with closing(play_rounds(simulation, state)) as rounds:
+        for played in rounds:
+            state = played.state
+            folder.append(played.record)
+            is_last = state.next_round == simulation.num_rounds
             is_due = is_last or state.next_round % experiment.execution.checkpoint_every == 0
             if is_due:
                 folder.save_checkpoint(state, name)
-            stopped = _tell(watching, record)
+            stopped = _tell(watching, played.record)
+            if stopped is not None:
+                break
     if stopped is not None and not is_due:
         folder.save_checkpoint(state, name)
     folder.save_model(simulation.model.to_state_dict(state.parameters))
     summary = summarise(simulation, experiment, folder, data, state.parameters)
     folder.write_json(SUMMARY, summary)
-    is_finished = state.next_round == experiment.num_rounds
+    is_finished = state.next_round == simulation.num_rounds
     return RunResult(folder.path, summary, None if is_finished else stopped)
 
 

@@ -339,7 +339,14 @@ def record_round(facts: Facts) -> RoundRecord:
             device_columns |= {column.name.format(step=step): one for step, one in enumerate(value)}
         else:
             device_columns[column.name] = value
-    return RoundRecord(facts.events.round_index, columns, facts.device_ids, device_columns, facts.heldout)
+    return RoundRecord(
+        facts.events.round_index,
+        columns,
+        facts.device_ids,
+        device_columns,
+        facts.heldout,
+        facts.events.plan,
+    )
 
 
 def table_headers(metric: Metric, *, over_cell: bool, num_local_steps: int) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fedwave.devices.base import HeldOutResult
+from fedwave.server import Plan
 from fedwave.units import IntArray
 
 
@@ -21,3 +22,4 @@ class RoundRecord:
     device_ids: IntArray
     device_columns: Mapping[str, NDArray[Any]]  # one entry a training device: rows of devices.csv
     heldout: HeldOutResult | None  # None in rounds without evaluation
+    plan: Plan | None = None  # what the server decided; not in the tables

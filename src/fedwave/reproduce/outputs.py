@@ -13,7 +13,6 @@ from fedwave.plots.chart import Chart, plotted_rows
 from fedwave.plots.draw_chart import draw_chart
 from fedwave.reproduce.charts import charts_of
 from fedwave.reproduce.items import ITEMS, Item
-from fedwave.reproduce.plan import Wanted, wanted_runs
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.readings import (
     Reading,
@@ -21,22 +20,23 @@ from fedwave.reproduce.readings import (
     readings_of_the_test,
     readings_of_training,
 )
-from fedwave.reproduce.result import Result, Results
-from fedwave.reproduce.tables import (
+from fedwave.reproduce.seed_tables import (
     CURVES,
-    PROBES,
     SEEDS,
+    TEST_READINGS,
     Row,
     Tables,
-    probe_rows,
     read_rows,
+    reading_rows,
     row_of,
     write_rows,
 )
 from fedwave.reproduce.verdicts import JudgedClaim, claim_rows, judge
+from fedwave.reproduce.wanted_runs import WantedRun, wanted_runs
+from fedwave.runs.kept_runs import KeptRun, KeptRuns
 
 READINGS, CLAIMS_TABLE, CONFIGS = "readings.csv", "claims.csv", "configs.toml"
-Found = list[tuple[Wanted, Result]]
+Found = list[tuple[WantedRun, KeptRun]]
 
 CURVED = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
 
@@ -51,7 +51,7 @@ class Written:
     readings: Sequence[Reading] = ()
 
 
-def finished_runs(item: Item, profile: Profile, results: Results, *, num_seeds: int | None) -> Found:
+def finished_runs(item: Item, profile: Profile, kept: KeptRuns, *, num_seeds: int | None) -> Found:
     """Return an item's finished runs, also beyond the seeds asked for.
 
     A seed counts for a dataset once all of the item's points are finished: half a figure would be compared
@@ -61,28 +61,28 @@ def finished_runs(item: Item, profile: Profile, results: Results, *, num_seeds: 
     found: Found = []
     incomplete = set[tuple[str, int]]()
     for run in wanted_runs(item, profile, num_seeds=most):
-        result = run.found(results)
-        if result is None:
+        own = run.found(kept)
+        if own is None:
             incomplete.add((run.point.dataset, run.seed))
         else:
-            found.append((run, result))
+            found.append((run, own))
     return [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
 
 
 def write_item(
-    item: Item, profile: Profile, results: Results, folder: Path, *, num_seeds: int | None
+    item: Item, profile: Profile, kept: KeptRuns, folder: Path, *, num_seeds: int | None
 ) -> Written:
     """Write one item's files; of an item without a finished run, nothing."""
-    found = finished_runs(item, profile, results, num_seeds=num_seeds)
+    found = finished_runs(item, profile, kept, num_seeds=num_seeds)
     if not found:
         return Written(item)
     own = folder / item.name
-    write_rows(own / SEEDS, [row_of(run, result) for run, result in found])
+    write_rows(own / SEEDS, [row_of(*one) for one in found])
     if item.name in CURVED:
-        write_rows(own / CURVES, [_curve_row(run, result, profile.num_rounds) for run, result in found])
+        write_rows(own / CURVES, [_curve_row(*one, profile.num_rounds) for one in found])
     (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
     if item.name == "table-2":
-        write_rows(own / PROBES, [row for run, result in found for row in probe_rows(run, result)])
+        write_rows(own / TEST_READINGS, [row for one in found for row in reading_rows(*one)])
     rows = read_rows(own / SEEDS)  # what is drawn and judged is what stands in the file
     readings = _readings(item, rows, own)
     if readings:
@@ -104,14 +104,14 @@ def write_claims(folder: Path) -> list[JudgedClaim]:
 def _readings(item: Item, rows: Sequence[Row], own: Path) -> list[Reading]:
     """Return the readings that an item's files show: other tests of Table II's models, or other training."""
     if item.name == "table-2":
-        return list(readings_of_the_test(read_rows(own / PROBES)))
+        return list(readings_of_the_test(read_rows(own / TEST_READINGS)))
     found = {"readings": readings_of_training, "fig-3": readings_of_local_steps}.get(item.name)
     return list(found(rows)) if found else []
 
 
-def _curve_row(run: Wanted, result: Result, num_rounds: int) -> dict[str, Any]:
+def _curve_row(run: WantedRun, kept: KeptRun, num_rounds: int) -> dict[str, Any]:
     """Return a run's loss after each round, in one row; nothing after its last."""
-    losses = result.curve("heldout_loss").tolist()
+    losses = kept.curve("heldout_loss").tolist()
     losses += [float("nan")] * (num_rounds - len(losses))
     return {
         **run.point.labels,
@@ -133,6 +133,6 @@ def _configs(found: Found) -> str:
             continue
         settings = run.experiment.model_dump(mode="json", exclude_none=True)
         settings = {key: value for key, value in settings.items() if key not in ("seed", "execution")}
-        command = point.command(run.seed).replace(f"--seed {run.seed}", "--seed SEED")
+        command = run.command.replace(f"--seed {run.seed}", "--seed SEED")
         entries[name] = {"command": command, "seeds": [run.seed], "settings": settings}
     return tomli_w.dumps({"run": [{"name": name, **entry} for name, entry in entries.items()]})

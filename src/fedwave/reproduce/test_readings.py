@@ -11,10 +11,10 @@ from fedwave.devices.pool import DevicePool
 from fedwave.devices.work import EvaluationWork, as_float64
 from fedwave.learning import Parameters
 from fedwave.learning.evaluate import adapt
-from fedwave.reproduce.result import OWN_TEST
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import FloatArray, IntArray
 
+OWN_TEST = "one step"  # the judgement that repeats the run's own test
 FIGURES = ("accuracy", "accuracy_pooled", "accuracy_own", "accuracy_own_pooled", "loss")
 
 
@@ -37,7 +37,7 @@ JUDGEMENTS: dict[str, Judgement] = {
 }
 
 
-def probe(simulation: Simulation, parameters: Parameters) -> dict[str, dict[str, float]]:
+def read_test(simulation: Simulation, parameters: Parameters) -> dict[str, dict[str, float]]:
     """Return the figures of every judgement, each by its name in ``FIGURES``."""
     return {
         name: _judged(simulation.evaluation, _pool(simulation, how), parameters, how)

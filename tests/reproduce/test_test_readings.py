@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
-from fedwave.reproduce.probe import JUDGEMENTS, probe
+from fedwave.reproduce.test_readings import JUDGEMENTS, read_test
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_the_usual_judgement_is_the_runs_own_evaluation(simulation) -> None:
     parameters = simulation.initial_state().parameters
     with closing(simulation.open_devices()) as devices:
         own = devices.evaluate(parameters)
-    found = probe(simulation, parameters)["one step"]
+    found = read_test(simulation, parameters)["one step"]
     assert found["accuracy"] == own.mean_metric
     assert found["accuracy_pooled"] == pytest.approx(own.pooled_metric, rel=1e-12)
     assert found["loss"] == pytest.approx(own.mean_loss, rel=1e-12)
@@ -53,7 +53,7 @@ def test_every_judgement_is_a_plain_loop_over_devices(simulation, name: str) -> 
         right.append(int((outputs.argmax(1) == targets).sum()))
         right_own.append(sum(a == b for a, b in zip(chosen, targets.tolist(), strict=True)))
         counts.append(len(targets))
-    found = probe(simulation, parameters)[name]
+    found = read_test(simulation, parameters)[name]
     assert found["accuracy"] == pytest.approx(np.mean(np.divide(right, counts)))
     assert found["accuracy_pooled"] == pytest.approx(sum(right) / sum(counts))
     assert found["accuracy_own"] == pytest.approx(np.mean(np.divide(right_own, counts)))

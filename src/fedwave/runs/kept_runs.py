@@ -1,4 +1,4 @@
-"""What is kept of a finished run: its figures, a few curves and where they come from, in one line of JSON."""
+"""What is kept of a run that needs no folder: figures, a few curves, their origin, in one line of JSON."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedwave.errors import RunError
+from fedwave.runs.lock import locked
 from fedwave.units import FloatArray
 
-OWN_TEST = "one step"  # the probe that repeats the run's own test
-CURVES = ("heldout_loss", "energy_j", "delay_s")  # columns that are kept round by round, where a run has them
+READINGS = "probes"  # what the test readings are called in a line
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class KeptRun:
     """One finished run."""
 
-    key: str
+    key: str  # of ``run_key``
     command: str  # that makes this run alone
     made_with: Mapping[str, Any]  # versions and processor
     num_rounds: int
@@ -33,22 +32,15 @@ class Result:
     num_remembered: int  # rounds that were known from another run
     figures: Mapping[str, float]  # of the whole run, NaN where nothing was measured
     curves: Mapping[str, list[float]]  # a value for each round, likewise
-    probes: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)  # by round and name
+    test_readings: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)  # by round
 
     def curve(self, name: str) -> FloatArray:
         """Return a curve; all NaN if the run has none of that name."""
         values = self.curves.get(name)
         return np.full(self.num_rounds, math.nan) if values is None else np.array(values, dtype=np.float64)
 
-    def accuracy_after(self, rounds: int) -> float:
-        """Return the accuracy at the end or where the run was probed; NaN elsewhere: it is not kept."""
-        if rounds == self.num_rounds:
-            return self.figures["accuracy"]
-        probed = self.probes.get(str(rounds))
-        return math.nan if probed is None else probed[OWN_TEST]["accuracy"]
 
-
-class Results:
+class KeptRuns:
     """The finished runs, by key: each in a file of its own until all are gathered in one, a line each.
 
     A file is whole or absent, as it is written beside and renamed: processes may add while others read.
@@ -57,39 +49,46 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.gathered = folder.with_name(f"{folder.name}.jsonl")
+        self._lines: dict[str, KeptRun] | None = None
 
-    def find(self, key: str, *, is_probed: bool = False) -> Result | None:
-        """Return the finished run, if there is one, and if probes are wanted one with probes."""
-        result = self._alone(self._path(key)) or self._lines.get(key)
-        return None if result is None or (is_probed and not result.probes) else result
+    def find(self, key: str, *, with_readings: bool = False) -> KeptRun | None:
+        """Return the finished run, if there is one, and if test readings are wanted one with these."""
+        if self._lines is None:
+            self._lines = self._read_gathered()
+        found = self._alone(self.folder / f"{key}.json") or self._lines.get(key)
+        return None if found is None or (with_readings and not found.test_readings) else found
 
-    def add(self, result: Result) -> None:
+    def add(self, run: KeptRun) -> None:
         """Keep a finished run."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self._path(result.key), [result])
+        _write(self.folder / f"{run.key}.json", [run])
 
     def gather(self) -> None:
-        """Move all runs into the one file, which can be shared; a run made anew replaces the former."""
-        alone = sorted(self.folder.glob("*.json"))
-        if alone:
-            found = (self._alone(path) for path in alone)
-            self._lines.update((result.key, result) for result in found if result is not None)
-            _write(self.gathered, [self._lines[key] for key in sorted(self._lines)])
+        """Move all runs into the one file, which can be shared; a run made anew replaces the former.
+
+        Others may gather here too: one after another, and each adds to what it finds.
+        """
+        if not any(self.folder.glob("*.json")):
+            return
+        with locked(self.folder, waits=True):
+            alone = sorted(self.folder.glob("*.json"))
+            found = {run.key: run for path in alone if (run := self._alone(path)) is not None}
+            self._lines = lines = {**self._read_gathered(), **found}
+            _write(self.gathered, [lines[key] for key in sorted(lines)])
             for path in alone:
                 path.unlink()
 
-    @cached_property
-    def _lines(self) -> dict[str, Result]:
+    def _read_gathered(self) -> dict[str, KeptRun]:
         try:
             lines = self.gathered.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise RunError(f"cannot read the finished runs {self.gathered}: {error}. Restore it.") from error
-        results = [_read(line, f"{self.gathered}, line {at}") for at, line in enumerate(lines, start=1)]
-        return {result.key: result for result in results}
+        runs = [_read(line, f"{self.gathered}, line {at}") for at, line in enumerate(lines, start=1)]
+        return {run.key: run for run in runs}
 
-    def _alone(self, path: Path) -> Result | None:
+    def _alone(self, path: Path) -> KeptRun | None:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -100,26 +99,26 @@ class Results:
             ) from error
         return _read(text, str(path))
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.json"
 
-
-def _read(text: str, where: str) -> Result:
+def _read(text: str, where: str) -> KeptRun:
     try:
         content = json.loads(text)
+        readings = content.pop(READINGS, {})
         curves = {name: [_number(one) for one in own] for name, own in content["curves"].items()}
         figures = {name: _number(one) for name, one in content["figures"].items()}
-        return Result(**{**content, "figures": figures, "curves": curves})
+        return KeptRun(**{**content, "figures": figures, "curves": curves, "test_readings": readings})
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise RunError(f"cannot read the finished run {where}: {error}. Delete it to run it anew.") from error
 
 
-def _write(path: Path, results: Sequence[Result]) -> None:
+def _write(path: Path, runs: Sequence[KeptRun]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with temporary.open("w", encoding="utf-8") as file:
-            for result in results:
-                file.write(json.dumps(_plain(asdict(result)), allow_nan=False, separators=(",", ":")) + "\n")
+            for run in runs:
+                content = _plain(asdict(run))
+                content[READINGS] = content.pop("test_readings")
+                file.write(json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n")
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -1,4 +1,4 @@
-"""A run that finds its rounds in a memory has the bits of one that computes them in a folder."""
+"""A run that finds its rounds in a cache has the bits of one that computes them in a folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from fedwave.experiments import load_experiment
-from fedwave.reproduce.figures import COLUMNS, figures_of
-from fedwave.reproduce.point import learning_key
-from fedwave.reproduce.remember import Memory, content_of
-from fedwave.reproduce.result import CURVES
-from fedwave.reproduce.trial import run_trial
+from fedwave.reproduce.single_run import COLUMNS, CURVES, figures_of, single_run
 from fedwave.runs.folder import RunFolder
+from fedwave.runs.round_cache import RoundCache, content_of, learning_key
 from fedwave.runs.run import run_experiment
 
 SMALL = ["num_rounds=4", "partition.num_devices=16", "model.channels=[4]", "execution.workers=1"]
@@ -23,8 +20,8 @@ def small(scheme: str, *settings: str):
 
 
 def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
-    memory = Memory()
-    remembered = {scheme: run_trial(small(scheme), memory=memory) for scheme in SCHEMES}
+    cache = RoundCache()
+    remembered = {scheme: single_run(small(scheme), cache=cache) for scheme in SCHEMES}
     # Two schemes that train the same models, and one that has begun alike.
     assert remembered["nufm-random"].num_remembered == 4
     assert remembered["ru-random"].num_remembered == 4
@@ -42,14 +39,14 @@ def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
 
 
 def test_a_round_takes_the_processor_some_time() -> None:
-    assert run_trial(small("nufm-greedy")).figures["cpu_time_s"] > 0.0
+    assert single_run(small("nufm-greedy")).figures["cpu_time_s"] > 0.0
 
 
 def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
-    memory = Memory()
-    run_trial(small("nufm-greedy"), memory=memory)
+    cache = RoundCache()
+    single_run(small("nufm-greedy"), cache=cache)
     other = small("nufm-greedy", "selection.num_selected=2")
-    alone, after_another = run_trial(other), run_trial(other, memory=memory)
+    alone, after_another = single_run(other), single_run(other, cache=cache)
     assert after_another.num_remembered == 0
     assert alone.curves == after_another.curves
 
@@ -72,29 +69,29 @@ def test_who_pays_and_who_is_chosen_may_share(setting: str) -> None:
 
 
 def test_the_oldest_models_are_forgotten_when_there_are_too_many() -> None:
-    memory = Memory(max_bytes=1)
-    first = run_trial(small("nufm-greedy"), memory=memory)
-    assert len(memory.models) == 1
-    again = run_trial(small("nufm-random"), memory=memory)
+    cache = RoundCache(max_bytes=1)
+    first = single_run(small("nufm-greedy"), cache=cache)
+    assert len(cache.models) == 1
+    again = single_run(small("nufm-random"), cache=cache)
     assert again.num_remembered == 0
     assert again.curves["heldout_loss"] == first.curves["heldout_loss"]
 
 
 def test_steps_with_a_state_are_not_shared() -> None:
-    memory = Memory()
+    cache = RoundCache()
     for scheme in ("nufm-greedy", "nufm-random"):
-        run_trial(small(scheme, "algorithm.server_step=momentum"), memory=memory)
-    assert memory.hits == 0
+        single_run(small(scheme, "algorithm.server_step=momentum"), cache=cache)
+    assert cache.hits == 0
 
 
 def test_batches_drawn_afresh_belong_to_their_round() -> None:
-    memory = Memory()
+    cache = RoundCache()
     settings = ("algorithm.query_batch_size=1", "cell.delay_weight=1e9")  # nobody uploads: the model stays
-    shared = run_trial(small("ural", *settings), memory=memory)
-    assert len(memory.reports) == 4
-    norms = {float(reports.contribution.sum()) for reports in memory.reports.values()}
+    shared = single_run(small("ural", *settings), cache=cache)
+    assert len(cache.reports) == 4
+    norms = {float(reports.contribution.sum()) for reports in cache.reports.values()}
     assert len(norms) == 4
-    assert shared.figures["gradient_norm"] == run_trial(small("ural", *settings)).figures["gradient_norm"]
+    assert shared.figures["gradient_norm"] == single_run(small("ural", *settings)).figures["gradient_norm"]
 
 
 def test_models_that_differ_in_a_bit_have_other_contents() -> None:

@@ -9,32 +9,33 @@ from pathlib import Path
 from typing import Any
 
 from fedwave.errors import RunError
-from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
-from fedwave.reproduce.plan import Wanted
-from fedwave.reproduce.probe import FIGURES
-from fedwave.reproduce.result import Result
+from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
+from fedwave.reproduce.single_run import accuracy_after
+from fedwave.reproduce.test_readings import FIGURES
+from fedwave.reproduce.wanted_runs import WantedRun
+from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.tables import to_csv
 
-SEEDS, CURVES, PROBES = "seeds.csv", "curves.csv", "probes.csv"
+SEEDS, CURVES, TEST_READINGS = "seeds.csv", "curves.csv", "probes.csv"
 TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement")
 
 Row = dict[str, Any]
 
 
-def row_of(run: Wanted, result: Result) -> Row:
+def row_of(run: WantedRun, kept: KeptRun) -> Row:
     """Return a run's labels and figures."""
     return {
         **run.point.labels,
         "seed": run.seed,
-        "rounds": result.num_rounds,
-        **result.figures,
-        "accuracy_19": result.accuracy_after(ROUND_OF_THE_PAPER),
-        "command": run.point.command(run.seed),
+        "rounds": kept.num_rounds,
+        **kept.figures,
+        "accuracy_19": accuracy_after(kept, ROUND_OF_THE_PAPER),
+        "command": run.command,
         "key": run.key,
     }
 
 
-def probe_rows(run: Wanted, result: Result) -> list[Row]:
+def reading_rows(run: WantedRun, kept: KeptRun) -> list[Row]:
     """Return what the readings of the test found, a row for each."""
     return [
         {
@@ -45,7 +46,7 @@ def probe_rows(run: Wanted, result: Result) -> list[Row]:
             "judgement": judgement,
             **{name: figures[name] for name in FIGURES},
         }
-        for after, judgements in result.probes.items()
+        for after, judgements in kept.test_readings.items()
         for judgement, figures in judgements.items()
     ]
 

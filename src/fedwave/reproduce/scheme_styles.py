@@ -9,7 +9,7 @@ from fedwave.reproduce.items import IVES, NORMALISED, URAL
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY = COLOURS[:6]
 _GREY = "#8a8a8a"
-LOOKS: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, Any]] = {
     "NUFM": {"colour": _BLUE},
     "Per-FedAvg": {"colour": _RED},
     "FedAvg": {"colour": _GREEN},
@@ -40,8 +40,3 @@ def shown_scheme(scheme: str, counting: str) -> str:
     if counting == "ours" and scheme == "URAL-IVES":
         return "URAL-IVES, stops below 0"
     return f"{scheme}, drawn ones compute" if counting == "ours" and scheme.startswith("RU-") else scheme
-
-
-def look_of(name: str) -> dict[str, Any]:
-    """Return the colour and dash of a scheme."""
-    return LOOKS.get(name, {})

@@ -15,13 +15,10 @@ from fedwave.cli.app import app
 from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment
 from fedwave.reproduce import profile as profiles
-from fedwave.reproduce.costs import Costs
 from fedwave.reproduce.items import ITEMS
-from fedwave.reproduce.make import Request, costs, reproduce
-from fedwave.reproduce.plan import grouped, missing_runs, wanted_runs
 from fedwave.reproduce.profile import QUICK
-from fedwave.reproduce.result import Results
-from fedwave.reproduce.tables import Tables
+from fedwave.reproduce.reproduction import ReproductionRequest, item_costs, reproduce
+from fedwave.reproduce.seed_tables import Tables
 from fedwave.reproduce.verdicts import claim_rows, judge
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
@@ -41,7 +38,7 @@ def _small():
     """Fewer points than even the quick profile has; everything else is as users get it."""
     with pytest.MonkeyPatch.context() as patch:
         small = profiles.Profile(**{**vars(QUICK), **SMALL})
-        patch.setattr("fedwave.reproduce.make.QUICK", small)
+        patch.setattr("fedwave.reproduce.reproduction.QUICK", small)
         yield
 
 
@@ -49,7 +46,7 @@ def _small():
 def whole(tmp_path_factory) -> Path:
     """Some items of the small reproduction, two seeds."""
     folder = tmp_path_factory.mktemp("whole")
-    reproduce(Request(items=PART, is_quick=True, num_jobs=1), folder)
+    reproduce(ReproductionRequest(items=PART, is_quick=True, num_jobs=1), folder)
     return folder
 
 
@@ -96,7 +93,7 @@ def test_verdicts_follow_from_the_files(whole) -> None:
 
 @pytest.mark.slow
 def test_all_items_together(tmp_path) -> None:
-    reproduce(Request(is_quick=True), tmp_path)
+    reproduce(ReproductionRequest(is_quick=True), tmp_path)
     require_files(tmp_path, ITEMS)
     require_verdicts(tmp_path, {f"C{i}" for i in range(1, 10)})
     seen = open_page(tmp_path / "report.html", tmp_path)
@@ -148,7 +145,7 @@ def test_the_report_opens_and_says_what_the_files_say(whole, tmp_path) -> None:
 
 
 def test_a_stopped_reproduction_goes_on_where_it_was(tmp_path) -> None:
-    request = Request(items=["fig-4"], is_quick=True, num_seeds=1, num_jobs=1)
+    request = ReproductionRequest(items=["fig-4"], is_quick=True, num_seeds=1, num_jobs=1)
 
     def stop(now) -> None:
         if now.num_done == 4:
@@ -170,7 +167,9 @@ def test_a_stopped_reproduction_goes_on_where_it_was(tmp_path) -> None:
 
 
 def test_two_processes_make_the_same_numbers(whole, tmp_path) -> None:
-    reproduce(Request(items=["fig-4", "table-2"], is_quick=True, num_seeds=1, num_jobs=2), tmp_path)
+    reproduce(
+        ReproductionRequest(items=["fig-4", "table-2"], is_quick=True, num_seeds=1, num_jobs=2), tmp_path
+    )
     for item in ("fig-4", "table-2"):
         mine = table(tmp_path / item / "seeds.csv")
         theirs = [row for row in table(whole / item / "seeds.csv") if row["seed"] == "0"]
@@ -184,27 +183,15 @@ def test_two_processes_make_the_same_numbers(whole, tmp_path) -> None:
     assert "Not all runs" not in all_of_them
 
 
-def test_runs_are_grouped_by_what_they_share(tmp_path) -> None:
-    wanted = [
-        *wanted_runs(ITEMS["fig-4"], QUICK, num_seeds=2),
-        *wanted_runs(ITEMS["fig-5"], QUICK, num_seeds=1),
-    ]
-    missing = missing_runs(wanted, Results(tmp_path))
-    assert len(missing) == 2 * 9 + 4 * 9
-    groups = grouped(missing, Costs(), num_threads=1)
-    assert sorted(map(len, groups)) == [9, 9, 9, 9, 18]  # those with as many blocks may share
-    assert [group[0].settings["seed"] for group in groups] == [0, 0, 0, 0, 1]
-
-
 def test_what_it_costs_is_said_without_running_it(whole, tmp_path) -> None:
-    request = Request(items=["table-2", "fig-2"], is_quick=True, num_jobs=2)
-    new = costs(request, tmp_path)
+    request = ReproductionRequest(items=["table-2", "fig-2"], is_quick=True, num_jobs=2)
+    new = item_costs(request, tmp_path)
     assert [(cost.item, cost.num_runs, cost.num_missing) for cost in new] == [
         ("table-2", 6, 6),
         ("fig-2", 12, 6),
     ]
     assert all(cost.minutes > 0 for cost in new)
-    assert [(cost.num_missing, cost.minutes) for cost in costs(request, whole)] == [(0, 0.0), (0, 0.0)]
+    assert [(cost.num_missing, cost.minutes) for cost in item_costs(request, whole)] == [(0, 0.0), (0, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +205,7 @@ def test_what_it_costs_is_said_without_running_it(whole, tmp_path) -> None:
 )
 def test_a_wrong_request_is_one_line(given, message) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
-        Request(**given)
+        ReproductionRequest(**given)
     assert "\n" not in str(caught.value)
 
 

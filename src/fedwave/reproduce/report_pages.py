@@ -8,9 +8,8 @@ from typing import Any
 
 from fedwave import __version__
 from fedwave.pages.page import Html, Section, html_table, page
-from fedwave.reproduce.figures import ROUND_OF_THE_PAPER
-from fedwave.reproduce.look import DATASETS
-from fedwave.reproduce.profile import Profile
+from fedwave.reproduce.outputs import CONFIGS, Written
+from fedwave.reproduce.profile import ROUND_OF_THE_PAPER, Profile
 from fedwave.reproduce.readings import by_dataset, order_seen, summary
 from fedwave.reproduce.report_tables import (
     CELL_FIGURES,
@@ -23,9 +22,9 @@ from fedwave.reproduce.report_tables import (
     readings_table,
     steps_table,
 )
-from fedwave.reproduce.tables import SEEDS
+from fedwave.reproduce.scheme_styles import DATASETS
+from fedwave.reproduce.seed_tables import SEEDS
 from fedwave.reproduce.verdicts import JudgedClaim
-from fedwave.reproduce.write import CONFIGS, Written
 from fedwave.runs.provenance import NUMERICS_VERSION, versions
 
 TITLE = "Efficient federated meta-learning over wireless networks, reproduced"

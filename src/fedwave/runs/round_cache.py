@@ -1,4 +1,4 @@
-"""What devices computed on a global model is remembered, so that runs that meet the same model share it.
+"""What devices computed on a global model is kept, so that runs that meet the same model share it.
 
 Many runs of a figure differ only in who pays what: NUFM-Greedy and NUFM-Random train the same model round by
 round, and URAL under other weights often chooses the same devices. A global model and the devices asked
@@ -15,31 +15,45 @@ from dataclasses import dataclass, field, replace
 
 from fedwave.devices.base import Devices, HeldOutResult
 from fedwave.devices.work import EvaluationWork, LocalWork
+from fedwave.experiments.schema import Experiment
 from fedwave.learning import Parameters
 from fedwave.learning.server_steps import ServerMean, ServerStep
+from fedwave.runs.provenance import digest
 from fedwave.server import Reports
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import IntArray
 
 MAX_BYTES = 1_500_000_000  # of models that one process keeps: 3,000 of the CNN on Fashion-MNIST
+# What the devices compute does not depend on these settings of the selection.
+NOT_LEARNING = ("policy", "num_selected", "everyone_computes", "options")
 
 Key = tuple[str, ...]
 
 
+def learning_key(experiment: Experiment) -> str:
+    """Return 16 hex digits: the same for runs whose devices compute the same on the same global model."""
+    settings = experiment.model_dump(mode="json", exclude_none=True)
+    parts = {name: settings[name] for name in ("seed", "data", "partition", "model", "algorithm")}
+    selection = {k: v for k, v in settings["selection"].items() if k not in NOT_LEARNING}
+    evaluation = {k: v for k, v in settings["evaluation"].items() if k != "every"}
+    bits = settings.get("cell", {}).get("bits_per_parameter", 32)
+    return digest([parts, selection, evaluation, bits])
+
+
 @dataclass
-class Memory:
-    """What was computed in this process so far; the oldest models are forgotten first."""
+class RoundCache:
+    """What was computed in this process so far; the oldest models are dropped first."""
 
     max_bytes: int = MAX_BYTES
     reports: dict[Key, Reports] = field(default_factory=dict)
     evaluations: dict[Key, HeldOutResult | None] = field(default_factory=dict)
     models: OrderedDict[Key, Parameters] = field(default_factory=OrderedDict)
     num_bytes: int = 0
-    hits: int = 0  # rounds of the present run that were not computed
+    hits: int = 0  # rounds that were not computed
     step_key: Key | None = None  # of the round at hand: the model, who was asked and who arrived
 
     def keep_model(self, key: Key, parameters: Parameters) -> None:
-        """Remember the model that a round ended with."""
+        """Keep the model that a round ended with."""
         self.models[key] = parameters
         self.num_bytes += _size(parameters)
         while self.num_bytes > self.max_bytes and len(self.models) > 1:
@@ -47,27 +61,28 @@ class Memory:
             self.num_bytes -= _size(oldest)
 
 
-def remembering(simulation: Simulation, memory: Memory, context: str) -> Simulation:
-    """Return the simulation with a memory; ``context`` names all that its devices' results depend on."""
+def with_cache(simulation: Simulation, cache: RoundCache, experiment: Experiment) -> Simulation:
+    """Return the simulation of an experiment, which computes only what the cache does not hold."""
     if not isinstance(simulation.federation.server_step, ServerMean):
         return simulation  # a step with a state depends on more than the models
     executor, draws = simulation.executor, simulation.local.query_batch_size is not None
+    context = learning_key(experiment)
 
     def open_devices(local: LocalWork, evaluation: EvaluationWork) -> Devices:
-        return RememberingDevices(executor(local, evaluation), memory, context, has_rounds=draws)
+        return CachedDevices(executor(local, evaluation), cache, context, has_rounds=draws)
 
-    step = RememberingStep(simulation.federation.server_step, memory)
+    step = CachedStep(simulation.federation.server_step, cache)
     return replace(
         simulation, executor=open_devices, federation=replace(simulation.federation, server_step=step)
     )
 
 
-class RememberingDevices:
-    """Devices that compute only what is not remembered."""
+class CachedDevices:
+    """Devices that compute only what is not in the cache."""
 
-    def __init__(self, devices: Devices, memory: Memory, context: str, *, has_rounds: bool) -> None:
+    def __init__(self, devices: Devices, cache: RoundCache, context: str, *, has_rounds: bool) -> None:
         self._devices = devices
-        self._memory = memory
+        self._cache = cache
         self._context = context
         self._has_rounds = has_rounds  # whether results depend on the round too
         self._report_again: Callable[[], Reports] | None = None
@@ -87,17 +102,17 @@ class RememberingDevices:
         def compute() -> Reports:
             return self._devices.report(round_index, parameters, device_index, max_models=max_models)
 
-        known = self._memory.reports.get(self._report_key)
+        known = self._cache.reports.get(self._report_key)
         if known is not None:
             self._report_again = compute
             return known
         self._report_again = None
-        self._memory.reports[self._report_key] = reports = compute()
+        self._cache.reports[self._report_key] = reports = compute()
         return reports
 
     def collect(self, device_index: IntArray) -> Iterator[Parameters]:
         """Yield the models. Nothing is computed before the first one is asked for."""
-        self._memory.step_key = (*self._report_key, device_index.tobytes().hex())
+        self._cache.step_key = (*self._report_key, device_index.tobytes().hex())
         return self._collect(device_index)
 
     def _collect(self, device_index: IntArray) -> Iterator[Parameters]:
@@ -108,9 +123,9 @@ class RememberingDevices:
     def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
         """Return the held-out devices' results."""
         key = (self._context, content_of(parameters))
-        if key not in self._memory.evaluations:
-            self._memory.evaluations[key] = self._devices.evaluate(parameters)
-        return self._memory.evaluations[key]
+        if key not in self._cache.evaluations:
+            self._cache.evaluations[key] = self._devices.evaluate(parameters)
+        return self._cache.evaluations[key]
 
     def close(self) -> None:
         """Close what computes."""
@@ -118,11 +133,11 @@ class RememberingDevices:
 
 
 @dataclass(frozen=True)
-class RememberingStep:
+class CachedStep:
     """A server step without a state, looked up by who was asked and who arrived."""
 
     inner: ServerStep
-    memory: Memory
+    cache: RoundCache
 
     def initial_state(self, parameters: Parameters) -> Parameters:
         """Return no state."""
@@ -132,14 +147,14 @@ class RememberingStep:
         self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
     ) -> tuple[Parameters, Parameters]:
         """Return the next global model; where it is known, the devices' models are not even made."""
-        key = self.memory.step_key
+        key = self.cache.step_key
         assert key is not None  # the models were asked for
-        known = self.memory.models.get(key)
+        known = self.cache.models.get(key)
         if known is not None:
-            self.memory.hits += 1
+            self.cache.hits += 1
             return known, state
         after, state = self.inner.step(parameters, models, state)
-        self.memory.keep_model(key, after)
+        self.cache.keep_model(key, after)
         return after, state
 
 
