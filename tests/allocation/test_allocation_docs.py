@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
 
@@ -22,8 +21,17 @@ def test_the_table_of_methods_is_that_of_the_code():
     assert [name for name, *_ in rows] == list(METHODS)
     for name, devices, needs, options in rows:
         assert METHODS[name].serves_given_devices is (devices == "serves")
-        assert ("rng" in inspect.signature(METHODS[name].solve).parameters) is ("rng" in needs)
+        assert METHODS[name].needs_rng is ("needs `rng`" in needs)
         assert tuple(re.findall(r"`(\w+)`", options)) == method_options(name)
+
+
+def test_the_page_names_the_methods_that_plan_for_risks():
+    told = re.search(
+        r"are risks\. (.*?) plan for them.*?\. (.*?) are defined without", PAGE.read_text("utf-8"), re.S
+    )
+    planning, others = (set(re.findall(r"`(\w+)`", part)) for part in told.groups())
+    assert planning == {name for name, method in METHODS.items() if method.plans_for_risks}
+    assert others == set(METHODS) - planning
 
 
 def test_the_figure_is_there_and_small():

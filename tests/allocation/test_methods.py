@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,12 @@ def test_who_serves_given_devices_and_who_chooses():
     }
 
 
+def test_what_each_method_can_do():
+    draws = {name for name, method in METHODS.items() if method.needs_rng}
+    assert draws == {"greedy", "random"}
+    assert {name for name, method in METHODS.items() if not method.plans_for_risks} == draws | {"fedl"}
+
+
 @pytest.mark.parametrize("method", ["greedy", "random"])
 def test_methods_that_draw_ask_for_a_generator(method):
     message = f'method "{method}" draws at random and needs rng=, got None. Give numpy.random.default_rng'
@@ -145,6 +152,44 @@ def test_a_method_of_ones_own_chooses_among_the_devices_it_is_given(register):
     register("mine", Method(mine, serves_given_devices=False))
     assert allocate(small_problem(), "mine").selected.tolist() == [0]
     assert allocate(small_problem(), "mine", selected=[0, 1, 2][1:]).selected.tolist() == [1]
+
+
+def test_a_method_that_plans_for_no_risks_never_sees_them_and_meets_them(register):
+    problem = small_problem(min_snr=1.5, max_round_delay_s=50.0, packet_error_waterfall=0.1)
+    seen = []
+
+    def mine(problem, *, selected):
+        seen.append(problem)
+        return served_at_full_power(problem, selected)
+
+    register("careful", Method(mine, serves_given_devices=True))
+    register("careless", Method(mine, serves_given_devices=True, plans_for_risks=False))
+    careful, careless = (allocate(problem, name, selected=[0, 1]) for name in ("careful", "careless"))
+    whole, plain = seen
+    assert whole is problem
+    assert not plain.has_risks
+    assert (plain.min_snr, plain.max_round_delay_s, plain.packet_error_waterfall) == (0.0, None, None)
+    # On block 0 the SNR is 1 * 1 / 1, on block 1 it is 2 * 0.5 / 2: both are below 1.5.
+    assert careful.status is Status.FEASIBLE  # as the method says
+    assert careless.status is Status.LOST
+    assert careless.reason.startswith("2 of 2 uploads are lost: device 0 sends at an SNR of 1, below 1.5")
+    assert careless.contribution == 0.0
+    assert careless.objective == total_cost(problem, careless) == careful.objective
+    safe = small_problem()
+    assert allocate(safe, "careless", selected=[0, 1]).status is Status.FEASIBLE
+    assert seen[-1] is safe
+
+
+def test_a_bound_proven_without_risks_holds_with_them(register):
+    def mine(problem, *, selected):
+        found = served_at_full_power(problem, selected)
+        return replace(found, status=Status.CONVERGED, reason="so", upper_bound=9.0, trace=np.array([1.0]))
+
+    register("mine", Method(mine, serves_given_devices=True, plans_for_risks=False))
+    found = allocate(small_problem(min_snr=1.5), "mine", selected=[0])
+    assert (found.status, found.reason, found.upper_bound) == (Status.CONVERGED, "so", 9.0)
+    assert found.trace.tolist() == [1.0]
+    assert found.contribution == 0.0
 
 
 def test_a_method_may_take_any_option(register):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import Parameter
 from typing import Any
@@ -16,9 +16,10 @@ from fedwave.allocation.baselines.fedl import allocate_fedl
 from fedwave.allocation.baselines.greedy import allocate_greedy
 from fedwave.allocation.baselines.ives import allocate_ives
 from fedwave.allocation.baselines.random import allocate_random
+from fedwave.allocation.constraints import violations
 from fedwave.allocation.optimal.solve import allocate_optimal
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation
+from fedwave.allocation.solution import Allocation, Status, account, build_allocation
 from fedwave.errors import ProblemError, did_you_mean, require_type
 from fedwave.units import BoolArray, IntArray
 
@@ -27,16 +28,19 @@ _PASSED_ON = ("selected", "may_upload", "rng")  # by ``allocate`` itself, never 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to solve (P): a function, and whether it serves the devices it is given or chooses among them.
+    """A way to solve (P): a function, and what it can do.
 
     ``allocate`` calls ``solve(problem, ...)`` with the rest by keyword. A method that serves given devices
     takes ``selected``, their sorted indices, at most one per block. A method that chooses takes
     ``may_upload``, a mask of those to choose among, or None for all. ``rng`` is passed on if the function
     names it, and is asked for if it has no default there. All other parameters are the method's options.
+    A method that does not plan for risks is handed the problem without them, and what it plans then meets
+    them: ``allocate`` counts what arrives, and the status is LOST if something does not.
     """
 
     solve: Callable[..., Allocation]
     serves_given_devices: bool  # True: serves exactly the devices it is given; False: chooses among them
+    plans_for_risks: bool = True  # outage, packet errors and the round's deadline are no surprise to it
 
     def __post_init__(self) -> None:
         known = inspect.signature(self.solve).parameters
@@ -47,14 +51,20 @@ class Method:
                 f"function of ({', '.join(known)}). Add {needed} to its parameters."
             )
 
+    @property
+    def needs_rng(self) -> bool:
+        """Return whether it draws at random and has no generator of its own."""
+        rng = _parameters(self.solve).get("rng")
+        return rng is not None and rng.default is Parameter.empty
+
 
 METHODS: dict[str, Method] = {
     "optimal": Method(allocate_optimal, serves_given_devices=False),
     "ives": Method(allocate_ives, serves_given_devices=False),
-    "greedy": Method(allocate_greedy, serves_given_devices=True),
-    "random": Method(allocate_random, serves_given_devices=True),
+    "greedy": Method(allocate_greedy, serves_given_devices=True, plans_for_risks=False),
+    "random": Method(allocate_random, serves_given_devices=True, plans_for_risks=False),
     "chen2020": Method(allocate_chen2020, serves_given_devices=False),
-    "fedl": Method(allocate_fedl, serves_given_devices=True),
+    "fedl": Method(allocate_fedl, serves_given_devices=True, plans_for_risks=False),
 }
 """All methods by name. Add one: ``METHODS["mine"] = Method(my_function, serves_given_devices=True)``."""
 
@@ -93,13 +103,15 @@ def allocate(
     else:
         options["may_upload"] = upload_mask(problem, selected)
     if "rng" in known:
-        if rng is None and known["rng"].default is Parameter.empty:
+        if rng is None and entry.needs_rng:
             raise ProblemError(
                 f'method "{method}" draws at random and needs rng=, got None. '
                 "Give numpy.random.default_rng(seed)."
             )
         options["rng"] = rng
-    return entry.solve(problem, **options)
+    if entry.plans_for_risks or not problem.has_risks:
+        return entry.solve(problem, **options)
+    return _meeting_risks(problem, entry.solve(problem.without_risks, **options))
 
 
 def method_options(name: str) -> tuple[str, ...]:
@@ -149,6 +161,30 @@ def check_selected(problem: AllocationProblem, selected: IntArray | Sequence[int
         wrong = int(chosen[0] if chosen[0] < 0 else chosen[-1])
         raise ProblemError(f"selected must lie in 0..{problem.num_devices - 1}, got {wrong}.")
     return chosen
+
+
+def _meeting_risks(problem: AllocationProblem, planned: Allocation) -> Allocation:
+    """Return what an allocation planned as if nothing could be lost is worth where uploads may be lost."""
+    device = planned.selected
+    met = build_allocation(
+        problem,
+        method=planned.method,
+        device=device,
+        block=planned.block_of_device[device],
+        power_w=planned.transmit_power_w[device],
+        cpu_frequency_hz=planned.cpu_frequency_hz,
+        status=planned.status,
+        reason=planned.reason,
+        iterations=planned.iterations,
+    )
+    # Without risks everything is worth at least as much, so a bound on that holds here, too.
+    met = replace(met, upper_bound=max(planned.upper_bound, met.objective), trace=planned.trace)
+    broken = violations(problem, met) if met.status is Status.FEASIBLE else ()
+    if not broken:
+        return met
+    num_lost = int(np.count_nonzero(account(problem, met).success_probability[device] == 0.0))
+    reason = f"{num_lost} of {met.num_selected} uploads are lost: {broken[0]}"
+    return replace(met, status=Status.LOST, reason=reason)
 
 
 @lru_cache

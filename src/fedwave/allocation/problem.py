@@ -135,7 +135,7 @@ class AllocationProblem:
 
     @property
     def without_risks(self) -> AllocationProblem:
-        """Return the problem as a method sees it that plans for no losses: greedy, random and fedl do not."""
+        """Return the problem as a method sees it that plans for no losses."""
         if not self.has_risks:
             return self
         # Without a delay weight the slowest upload would be the cheapest: the round's end bounds it.

@@ -60,7 +60,6 @@ def allocate_chen2020(
     snr = problem.max_power_w[chosen] / watts_per_snr(problem, chosen, where)
     return allocate_on_blocks(
         problem,
-        problem,
         method="chen2020",
         device=chosen,
         block=where,

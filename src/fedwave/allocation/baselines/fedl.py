@@ -27,10 +27,8 @@ _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible 
 def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
     """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
 
-    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE. It plans
-    for no losses: see ``AllocationProblem.without_risks``.
+    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
     """
-    whole, problem = problem, problem.without_risks
     shape = (selected.size, problem.num_blocks)
     every_device = np.broadcast_to(selected[:, None], shape).ravel()
     every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()
@@ -39,7 +37,6 @@ def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocati
     row, block = linear_sum_assignment(_costs(problem, snr, watts))
     return allocate_on_blocks(
         problem,
-        whole,
         method="fedl",
         device=selected[row],
         block=np.asarray(block, dtype=np.int64),

@@ -19,13 +19,11 @@ def allocate_greedy(
     """Return the Greedy allocation: random blocks, power by Eq. (56), CPU frequency by Eq. (55).
 
     A device that cannot meet a hard limit on its block does not upload, and the status is INFEASIBLE with
-    the reason. It plans for no losses: see ``AllocationProblem.without_risks``.
+    the reason.
     """
-    whole, problem = problem, problem.without_risks
     block = draw_blocks(problem, selected.size, rng=rng)
     return allocate_on_blocks(
         problem,
-        whole,
         method="greedy",
         device=selected,
         block=block,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fedwave.allocation.computing.cpu_frequency import CpuPlan
-from fedwave.allocation.constraints import violations
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation, Status, account, build_allocation
+from fedwave.allocation.solution import Allocation, Status, build_allocation
 from fedwave.allocation.uploads.infeasibility import why_no_upload
 from fedwave.allocation.uploads.snr_range import meet_limits, watts_per_snr
 from fedwave.units import FloatArray, IntArray
@@ -22,7 +19,6 @@ def draw_blocks(problem: AllocationProblem, count: int, *, rng: np.random.Genera
 
 def allocate_on_blocks(
     problem: AllocationProblem,
-    whole: AllocationProblem,
     *,
     method: str,
     device: IntArray,
@@ -31,10 +27,7 @@ def allocate_on_blocks(
     cpu: CpuPlan,
     iterations: int = 0,
 ) -> Allocation:
-    """Return the allocation of devices to given blocks at given SNRs; SNR 0: the device cannot upload.
-
-    ``problem`` is what the method plans for, ``whole`` what its plan meets: uploads may be lost there.
-    """
+    """Return the allocation of devices to given blocks at given SNRs; SNR 0: the device cannot upload."""
     can = snr > 0
     reason = cpu.reason
     if not reason and not can.all():
@@ -45,8 +38,8 @@ def allocate_on_blocks(
         reason += f" (nor do {others} others)" if others else ""
     device, block, snr = device[can], block[can], snr[can]
     power = meet_limits(problem, device, block, snr * watts_per_snr(problem, device, block))
-    found = build_allocation(
-        whole,
+    return build_allocation(
+        problem,
         method=method,
         device=device,
         block=block,
@@ -56,14 +49,3 @@ def allocate_on_blocks(
         reason=reason,
         iterations=iterations,
     )
-    return found if reason or not whole.has_risks else _with_losses(whole, found)
-
-
-def _with_losses(problem: AllocationProblem, found: Allocation) -> Allocation:
-    """Return the allocation with its status, if some of its uploads cannot arrive."""
-    broken = violations(problem, found)
-    if not broken:
-        return found
-    num_lost = int(np.count_nonzero(account(problem, found).success_probability[found.selected] == 0.0))
-    reason = f"{num_lost} of {found.num_selected} uploads are lost: {broken[0]}"
-    return replace(found, status=Status.LOST, reason=reason)

@@ -19,9 +19,8 @@ def allocate_random(
 
     All devices compute, so all draw a CPU frequency from (0, nu_max]; powers come from (0, p_max], cut to
     the part that meets the hard limits. A device for which that part is empty does not upload, and the
-    status is INFEASIBLE. It plans for no losses: see ``AllocationProblem.without_risks``.
+    status is INFEASIBLE.
     """
-    whole, problem = problem, problem.without_risks
     block = draw_blocks(problem, selected.size, rng=rng)
     cap, floor = snr_cap(problem, selected, block), snr_floor(problem)
     share = 1.0 - rng.random(selected.size)  # in (0, 1]: power 0 would never finish
@@ -29,7 +28,6 @@ def allocate_random(
     lowest = np.minimum(np.maximum(floor, least_affordable_snr(problem, selected, block)), cap)
     return allocate_on_blocks(
         problem,
-        whole,
         method="random",
         device=selected,
         block=block,
