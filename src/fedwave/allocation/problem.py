@@ -11,7 +11,7 @@ import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
-from fedwave.wireless.link import uplink_rate_bps
+from fedwave.wireless.link import uplink_rate_bps, uplink_snr
 from fedwave.wireless.rate import RadioPower, RateModel
 
 _SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
@@ -165,20 +165,19 @@ class AllocationProblem:
     def snr_of(self, device: IntArray, block: IntArray, power_w: FloatArray) -> FloatArray:
         """Return the SNR of each (device, block) pair at the given power, p h / (I + B N0)."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(power_w * self.gain_of(device, block) / self.block_noise_w[block])
+            return np.asarray(uplink_snr(power_w, self.gain_of(device, block), self.block_noise_w[block]))
 
     def rate_bps_of(self, device: IntArray, block: IntArray, power_w: FloatArray) -> FloatArray:
         """Return the uplink rate of each (device, block) pair at the given power, Eq. (25)."""
-        if self.rate != _SHANNON:
-            snr = self.snr_of(device, block, power_w)
-            return self.bandwidth_hz * self.rate.spectral_efficiency(snr)
-        return uplink_rate_bps(
-            power_w,
-            self.gain_of(device, block),
-            interference_w=self.interference_w[block],
-            bandwidth_hz=self.bandwidth_hz,
-            noise_psd_w_per_hz=self.noise_psd_w_per_hz,
-        )
+        with np.errstate(over="ignore", under="ignore"):
+            return uplink_rate_bps(
+                power_w,
+                self.gain_of(device, block),
+                interference_w=self.interference_w[block],
+                bandwidth_hz=self.bandwidth_hz,
+                noise_psd_w_per_hz=self.noise_psd_w_per_hz,
+                rate_model=self.rate,
+            )
 
     def upload_energy_j(self, power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
         """Return what an upload drains from the battery: T (p / xi + P_circuit); by default T p, Eq. (29)."""

@@ -27,6 +27,11 @@ def compute_delay_s(cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray
     return delay
 
 
+def uplink_snr(transmit_power_w: FloatArray, channel_gain: FloatArray, noise_w: FloatArray) -> FloatArray:
+    """Return the signal-to-noise ratio of an upload, p h / (I + B N0) of Eq. (25)."""
+    return transmit_power_w * channel_gain / noise_w
+
+
 def uplink_rate_bps(
     transmit_power_w: FloatArray,
     channel_gain: FloatArray,
@@ -40,10 +45,10 @@ def uplink_rate_bps(
 
     ``log1p`` keeps the rate exact at the tiny signal-to-noise ratios where 1 + x rounds to 1.
     """
-    noise_w = interference_w + bandwidth_hz * noise_psd_w_per_hz
+    snr = uplink_snr(transmit_power_w, channel_gain, interference_w + bandwidth_hz * noise_psd_w_per_hz)
     if rate_model != SHANNON:
-        return bandwidth_hz * rate_model.spectral_efficiency(transmit_power_w * channel_gain / noise_w)
-    rate: FloatArray = bandwidth_hz * np.log1p(transmit_power_w * channel_gain / noise_w) / np.log(2.0)
+        return bandwidth_hz * rate_model.spectral_efficiency(snr)
+    rate: FloatArray = bandwidth_hz * np.log1p(snr) / np.log(2.0)
     return rate
 
 

@@ -81,9 +81,9 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
     arrives more surely.
     """
     device, block = np.broadcast_arrays(device, block)
-    gain, power = problem.gain_of(device, block), problem.max_power_w[device]
-    with np.errstate(over="ignore", under="ignore"):
-        power_cap = np.asarray(np.minimum(power * gain / problem.block_noise_w[block], LARGEST_SNR))
+    power_cap = np.asarray(
+        np.minimum(problem.snr_of(device, block, problem.max_power_w[device]), LARGEST_SNR)
+    )
     deadline, floor = upload_deadline_s(problem), snr_floor(problem)
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
     if problem.max_energy_j is None and floor == 0.0 and max_snr == LARGEST_SNR:
