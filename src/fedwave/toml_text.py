@@ -5,17 +5,15 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, FedwaveError
 
 Settings = dict[str, Any]
 
 
-def toml_from_text(text: str, *, name: str) -> Settings:
-    """Return the content of a TOML text; ``name`` is what a message calls it."""
+def toml_from_text(text: str, *, name: str, error: type[FedwaveError] = ConfigError) -> Settings:
+    """Return the content of a TOML text; ``name`` is what a message, an ``error``, calls it."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(
-            f"{name} is not valid TOML: {reason.partition(';')[0]}. Correct that line."
-        ) from error
+    except (ValueError, RecursionError) as wrong:  # ValueError: also a number of too many digits
+        reason = "it is nested too deeply" if isinstance(wrong, RecursionError) else str(wrong)
+        raise error(f"{name} is not valid TOML: {reason.partition(';')[0]}. Correct that line.") from wrong

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
+import tomli_w
 
 from fedwave.allocation import allocate, violations
-from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
+from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem, problem_tables
 from fedwave.errors import ProblemError
 from fedwave.wireless.rate import RadioPower, RateModel
+from tests.allocation.allocation_problems import FEATURES, link_problem
 
 
 def test_the_example_is_a_valid_problem():
@@ -209,3 +213,13 @@ def test_mistakes_in_the_link_are_named(line, message):
 def test_decibels_of_the_link_are_converted():
     text = example_problem().replace("[blocks]", "circuit_power_dbm = 20\n\n[blocks]", 1)
     assert parse_problem(text).radio.circuit_power_w == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_number_of_a_problem_can_be_written_and_read_again(seed):
+    rng = np.random.default_rng(seed)
+    problem = link_problem(rng, [name for name in FEATURES if rng.random() < 0.6], max_devices=5)
+    again = parse_problem(tomli_w.dumps(problem_tables(problem)))
+    for field in fields(problem):
+        assert np.array_equal(getattr(again, field.name), getattr(problem, field.name)), field.name
+    assert "max_energy_j" not in problem_tables(problem)["limits"]  # one for each device

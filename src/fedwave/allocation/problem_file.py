@@ -1,9 +1,9 @@
-"""Reads a problem file: an allocation problem in TOML, its devices in the file or in a CSV beside it."""
+"""Problem files: an allocation problem in TOML, its devices in the file or in a CSV beside it."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.errors import ProblemError, did_you_mean, shown
 from fedwave.ram import require_memory
+from fedwave.toml_text import toml_from_text
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
 from fedwave.wireless.csv_columns import read_columns
 from fedwave.wireless.rate import RadioPower, RateModel
@@ -60,21 +61,15 @@ _IN_DECIBELS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
     "min_snr_db": ("min_snr", db_to_linear),
     "rate_min_snr_db": ("rate_min_snr", db_to_linear),
 }
-_RATE = {
-    "rate_efficiency": "efficiency",
-    "max_spectral_efficiency": "max_spectral_efficiency",
-    "rate_min_snr": "min_snr",
+_PARTS: dict[str, tuple[str, str]] = {  # values that AllocationProblem has in its rate and radio
+    "rate_efficiency": ("rate", "efficiency"),
+    "max_spectral_efficiency": ("rate", "max_spectral_efficiency"),
+    "rate_min_snr": ("rate", "min_snr"),
+    "amplifier_efficiency": ("radio", "amplifier_efficiency"),
+    "circuit_power_w": ("radio", "circuit_power_w"),
 }
-_RADIO = {"amplifier_efficiency": "amplifier_efficiency", "circuit_power_w": "circuit_power_w"}
-_OPTIONAL = (
-    *_TABLES["limits"],
-    *_RATE,
-    *_RADIO,
-    "packet_error_waterfall",
-    "min_frequency_hz",
-    "csv",
-    "num_blocks",
-)
+_NEEDED = {field.name for field in fields(AllocationProblem) if field.default is MISSING}
+_OF_THE_FILE = ("num_blocks", "csv")  # keys that name no value of a problem
 _CELL_KEYS = ("channel", "fleet", "preset")  # only a radio cell has these
 
 
@@ -101,11 +96,7 @@ def parse_problem(
 ) -> AllocationProblem:
     """Return the problem in a TOML text; a relative ``csv`` in it starts from ``folder``."""
     file = f"The problem file {name}".rstrip()
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ProblemError(f"{file} is not valid TOML: {reason.partition(';')[0]}.") from error
+    document = toml_from_text(text, name=file, error=ProblemError)
     if any(key in document for key in _CELL_KEYS):
         raise radio_cell_error(name or "FILE.toml")
     values = _flatten(document, file)
@@ -117,25 +108,33 @@ def parse_problem(
         values |= _read_devices(Path(devices_csv), num_blocks)
     for table, keys in _TABLES.items():
         for key in keys:
-            if key not in values and key not in _OPTIONAL:
+            if key in _NEEDED and key not in values:
                 raise ProblemError(
                     f"{file} has no {key}. Add it to [{table}], as in `fedwave allocate --example`."
                 )
-    rate = RateModel(**_take(values, _RATE, file))
-    radio = RadioPower(**_take(values, _RADIO, file))
-    return AllocationProblem(**values, rate=rate, radio=radio)
-
-
-def _take(values: dict[str, Any], names: dict[str, str], file: str) -> dict[str, float]:
-    """Return the numbers of these keys by their names in a model, and take them out of the values."""
-    found = {}
-    for key, name in names.items():
+    parts: dict[str, dict[str, float]] = {"rate": {}, "radio": {}}
+    for key, (part, field) in _PARTS.items():
         if key in values:
             value = values.pop(key)
             if np.ndim(value) != 0:
                 raise ProblemError(f"{file} must have one number in {key}, got {value.tolist()}.")
-            found[name] = float(value)
-    return found
+            parts[part][field] = float(value)
+    return AllocationProblem(**values, rate=RateModel(**parts["rate"]), radio=RadioPower(**parts["radio"]))
+
+
+def problem_tables(problem: AllocationProblem) -> dict[str, dict[str, Any]]:
+    """Return the tables of a problem file that holds every number of the problem; None is left out."""
+    tables: dict[str, dict[str, Any]] = {}
+    for table, keys in _TABLES.items():
+        tables[table] = {}
+        for key in keys:
+            if key in _OF_THE_FILE or (table == "limits" and key in _TABLES["devices"]):
+                continue
+            part, name = _PARTS.get(key, ("", key))
+            value = getattr(getattr(problem, part) if part else problem, name)
+            if value is not None:
+                tables[table][key] = np.asarray(value).tolist()
+    return tables
 
 
 def radio_cell_error(name: str) -> ProblemError:

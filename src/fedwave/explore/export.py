@@ -8,6 +8,7 @@ from typing import Any
 import tomli_w
 
 from fedwave.allocation import AllocationProblem
+from fedwave.allocation.problem_file import problem_tables
 from fedwave.explore.source import Source
 from fedwave.explore.view import ROUND_KEYS, CellView
 
@@ -67,41 +68,8 @@ def _cell_code(source: Source, view: CellView) -> str:
 
 def as_problem_file(problem: AllocationProblem) -> str:
     """Return the problem with every number in it, as ``fedwave allocate`` reads it."""
-    rate, radio = problem.rate, problem.radio
-    tables: dict[str, dict[str, Any]] = {
-        "radio": {
-            "model_bits": problem.model_bits,
-            "bandwidth_hz": problem.bandwidth_hz,
-            "noise_psd_w_per_hz": problem.noise_psd_w_per_hz,
-            "rate_efficiency": rate.efficiency,
-            "max_spectral_efficiency": rate.max_spectral_efficiency,
-            "rate_min_snr": rate.min_snr,
-            "amplifier_efficiency": radio.amplifier_efficiency,
-            "circuit_power_w": radio.circuit_power_w,
-            "packet_error_waterfall": problem.packet_error_waterfall,
-        },
-        "blocks": {"interference_w": problem.interference_w},
-        "weights": {"energy_weight": problem.energy_weight, "delay_weight": problem.delay_weight},
-        "limits": {
-            "max_round_delay_s": problem.max_round_delay_s,
-            "fixed_delay_s": problem.fixed_delay_s,
-            "min_snr": problem.min_snr,
-        },
-        "devices": {
-            name: getattr(problem, name)
-            for name in (
-                "contribution",
-                "channel_gain",
-                "max_power_w",
-                "workload_cycles",
-                "max_frequency_hz",
-                "min_frequency_hz",
-                "capacitance",
-            )
-        },
-    }
     head = "# fedwave allocate this.toml --compare\n\n"
-    return head + tomli_w.dumps(_plain(tables))
+    return head + tomli_w.dumps(problem_tables(problem))
 
 
 def _plain(value: Any) -> Any:
