@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,3 +65,11 @@ def open_page(path: Path, folder: Path, *, width: int = 1280, is_dark: bool = Fa
     content = json.loads(seen[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     return Seen(done.stdout, content["wrong"], content["loaded"], console)
+
+
+def embedded(text: str) -> dict[str, Any]:
+    """Return the charts that a page draws, by name."""
+    found = re.search(r'id="charts">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    charts: dict[str, Any] = json.loads(found[1])
+    return charts

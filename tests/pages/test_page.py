@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 
+import numpy as np
 import pytest
 
 from fedwave.errors import RunError
-from fedwave.pages.page import Html, Section, html_table, page, write_page
-from fedwave.pages.runs_page import runs_page
-from fedwave.plots.chart import Chart, ChartPanel, Series
-from fedwave.runs.compare import read_run
-from fedwave.runs.run import run_experiment
-from tests.pages.browser import browser, open_page
-
-SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
+from fedwave.pages.page import MAX_POINTS, Html, Section, html_table, page, write_page
+from fedwave.plots.chart import Chart, ChartPanel, Series, series_of_runs
+from tests.pages.browser import browser, embedded, open_page
 
 
 def chart(name: str = "one", **panel) -> Chart:
     line = Series("a <b> & c", (1.0, 2.0), (3.0, float("nan")), (2.0, 3.0), (4.0, 5.0), 3)
     other = Series("other", (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0), 1, is_dashed=True)
     return Chart(name, "A chart", "Its caption.", (ChartPanel("t", "x", "y", (line, other), **panel),))
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    from fedwave.experiments import load_experiment
-
-    folder = tmp_path_factory.mktemp("runs")
-    made = []
-    for scheme, seed in (("ural", 0), ("ural", 1), ("ru-random", 0)):
-        experiment = load_experiment(f"digits/{scheme}", [*SMALL, "cell.num_blocks=3", f"seed={seed}"])
-        made.append(run_experiment(experiment, folder / f"{scheme}{seed}").path)
-    return [read_run(path) for path in made]
-
-
-def embedded(text: str) -> dict:
-    return json.loads(re.search(r'id="charts">(.*?)</script>', text, re.DOTALL)[1])
 
 
 def test_a_page_names_no_address_to_load_from() -> None:
@@ -69,6 +48,26 @@ def test_missing_numbers_are_null_in_the_data() -> None:
     assert data["one"]["panels"][0]["series"][0]["mean"] == [3.0, None]
 
 
+def test_single_runs_are_drawn_where_they_go_on_after_their_mean() -> None:
+    x = np.arange(1.0, 401.0)
+    longer = series_of_runs("a", [(x, 2 * x), (x[:200], x[:200])])
+    alike = series_of_runs("b", [(x, 2 * x), (x, x)])
+    one = Chart("one", "", "", (ChartPanel("t", "x", "y", (longer, alike)),))
+    first, second = embedded(page("T", "", [Section("s", "S", "", [one])]))["one"]["panels"][0]["series"]
+    (long_x, long_y), (short_x, _) = first["runs"]
+    assert (len(long_x), long_x[0], long_x[-1], short_x[-1]) == (MAX_POINTS, 1.0, 400.0, 200.0)
+    assert long_y == [2 * value for value in long_x]
+    assert second["runs"] == []
+
+
+def test_the_script_is_one_piece_without_imports_and_exports() -> None:
+    text = page("T", "", [])
+    script = text.split('<script type="module">')[1].split("</script>")[0]
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+    names = re.findall(r"^(?:const|let|function|class|async function) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)) > 20
+
+
 def test_a_page_that_cannot_be_written_is_one_line(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"cannot write the page .*page\.html: .+\. Choose another --out"):
@@ -96,12 +95,14 @@ def test_a_pointer_reads_the_numbers_and_a_legend_entry_switches_its_series(tmp_
     sync_api = pytest.importorskip("playwright.sync_api")
     text = page("T", "", [Section("s", "S", "", [chart("one", kind=kind)])])
     path = write_page(tmp_path / "page.html", text)
-    drawn = "polyline" if kind == "line" else "rect[opacity]"
+    drawn = "path.line" if kind == "line" else "rect[opacity]"
     with sync_api.sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
         opened = launched.new_page()
         opened.goto(path.as_uri())
-        tip, legend, curves = (opened.locator(one) for one in ("#tip", ".legend button", f".panels {drawn}"))
+        tip, legend, curves = (
+            opened.locator(one) for one in ("#tooltip", ".legend button", f".panels {drawn}")
+        )
         assert (tip.is_visible(), legend.count(), curves.count()) == (False, 2, 2)
         if kind == "line":
             box = opened.locator(".panels svg").bounding_box()
@@ -114,6 +115,11 @@ def test_a_pointer_reads_the_numbers_and_a_legend_entry_switches_its_series(tmp_
         assert "3" in read
         assert ("other" in read) == (kind == "line")  # a bar tells of itself
         opened.mouse.move(0, 0)
+        assert not tip.is_visible()
+        opened.locator(".panels svg").focus()
+        opened.keyboard.press("ArrowRight")
+        assert ("a <b> & c: 3" if kind == "line" else "other: 1") in tip.inner_text()  # from the left
+        opened.locator(".panels svg").blur()
         assert not tip.is_visible()
         for pressed, left in (("false", 1), ("true", 2)):
             legend.first.click()
@@ -129,45 +135,3 @@ def test_the_watch_sees_errors_and_requests(tmp_path) -> None:
     assert any("absent" in line for line in seen.wrong)
     assert any("127.0.0.1:9" in line for line in (*seen.wrong, *seen.loaded))
     assert seen.console
-
-
-@pytest.mark.parametrize("width", [1280, 400])
-def test_the_page_of_runs_opens_in_a_browser(runs, tmp_path, width) -> None:
-    path = write_page(tmp_path / "report.html", runs_page(runs))
-    seen = open_page(path, tmp_path, width=width)
-    assert (seen.wrong, seen.loaded, seen.console) == ([], [], [])
-    charts = embedded(path.read_text(encoding="utf-8"))
-    assert set(charts) == {"curves", "selection", "phases", "per-device", "terms"}
-    assert seen.dom.count('role="img"') == sum(len(one["panels"]) for one in charts.values())
-
-
-def test_the_page_of_runs_shows_their_numbers(runs) -> None:
-    text = runs_page(runs)
-    charts = embedded(text)
-    ural, random = charts["curves"]["panels"][0]["series"]
-    losses = [run.curve("heldout_loss") for run in runs]
-    assert ural["mean"] == pytest.approx(((losses[0] + losses[1]) / 2).tolist(), rel=1e-5)
-    assert random["mean"] == pytest.approx(losses[2].tolist(), rel=1e-5)
-    counts = sum(len(row) for row in runs[2].columns["selected_devices"])
-    share = charts["selection"]["panels"][0]["series"][1]["mean"]
-    assert sum(share) / 100 * 3 == pytest.approx(counts, rel=1e-4)
-    phases = {panel["title"]: panel["series"][1]["mean"][0] for panel in charts["phases"]["panels"]}
-    assert phases["upload"] == pytest.approx(runs[2].curve("upload_energy_j").sum(), rel=1e-5)
-    per_device = charts["per-device"]["panels"][0]["series"][1]["mean"]
-    assert sum(per_device) == pytest.approx(runs[2].last("cumulative_energy_j"), rel=1e-4)
-    assert charts["terms"]["panels"][0]["series"][1]["mean"] == pytest.approx(
-        runs[2].curve("objective").tolist(), rel=1e-5
-    )
-    differing = re.findall(r"<td>([\w.]+)</td>", text.split('id="differences"')[1].split("</section>")[0])
-    assert {"selection.policy", "cell.method"} <= set(differing)
-    assert "algorithm.meta_lr" not in differing
-
-
-def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:
-    from fedwave.experiments import load_experiment
-
-    run = run_experiment(
-        load_experiment("digits/nufm", [*SMALL, "selection.num_selected=2"]), tmp_path / "run"
-    )
-    charts = embedded(runs_page([read_run(run.path)]))
-    assert set(charts) == {"curves", "selection"}

@@ -20,6 +20,7 @@ from fedwave.explore.api import Api
 from fedwave.explore.guard import HEADERS, TOKEN_HEADER, Guard
 
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_SHARED = ("chart.js", "dom.js")  # with pages, where they are
 _MOST_BYTES = 100_000  # of a request: a view has some 500
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -38,7 +39,7 @@ def build_app(api: Api, guard: Guard) -> Starlette:
 def asset_names() -> Sequence[str]:
     """Return the files that the page is made of, all of them in the package."""
     folder = resources.files("fedwave.explore") / "static"
-    return sorted(entry.name for entry in folder.iterdir() if entry.name != "index.html")
+    return sorted([*(entry.name for entry in folder.iterdir() if entry.name != "index.html"), *_SHARED])
 
 
 class _Refuse(BaseHTTPMiddleware):
@@ -106,7 +107,8 @@ def _answer(answer: Callable[[dict[str, Any]], Any], guard: Guard) -> Answer:
 
 
 def _file(name: str) -> Response:
-    file = resources.files("fedwave.explore") / "static" / name
+    own = resources.files("fedwave.explore") / "static"
+    file = (resources.files("fedwave.pages") if name in _SHARED else own) / name
     kind = next(kind for ending, kind in _TYPES.items() if name.endswith(ending))
     return Response(file.read_bytes(), media_type=kind)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -12,12 +13,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedwave.errors import RunError
 from fedwave.json_values import json_value
-from fedwave.plots.chart import Chart
+from fedwave.plots.chart import Chart, Curve, Series
 
 # Nothing may be loaded from anywhere: the browser itself enforces it.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+MAX_POINTS = 150  # of a single run, where runs are drawn
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,10 @@ def page(title: str, introduction: str, sections: Sequence[Section]) -> str:
 <nav aria-label="Contents">{links}</nav>
 {content}
 </main>
-<div id="tip" role="status" hidden></div>
+<div id="tooltip" role="status" hidden></div>
 <script type="application/json" id="charts">{data}</script>
-<script>
-{_asset("page.js")}</script>
+<script type="module">
+{_script()}</script>
 </body>
 </html>
 """
@@ -117,17 +122,34 @@ def _heading(chart: Chart, one: Section) -> str:
     return "" if is_same else f"<h3>{escape(chart.title)}</h3>"
 
 
+def _script() -> str:
+    """Return the script in one piece with what it imports: a page that is a file can load nothing."""
+    text = "\n".join(map(_asset, ("dom.js", "chart.js", "page.js")))
+    return re.sub(r"^(?:import .*;\n|export )", "", text, flags=re.MULTILINE)
+
+
 def _asset(name: str) -> str:
     return (resources.files("fedwave.pages") / name).read_text(encoding="utf-8")
 
 
 def _data(chart: Chart) -> Any:
-    """Return a chart as the script takes it: numbers to six digits, None for what is missing, no runs."""
+    """Return a chart as the script takes it: numbers to six digits, None for what is missing."""
     panels = [
-        replace(panel, series=tuple(replace(series, runs=()) for series in panel.series))
+        replace(panel, series=tuple(replace(series, runs=_shown_runs(series)) for series in panel.series))
         for panel in chart.panels
     ]
     return _short(json_value(asdict(replace(chart, panels=tuple(panels)))))
+
+
+def _shown_runs(series: Series) -> tuple[Curve, ...]:
+    """Return the runs that go on where their mean ends, with no more points than a small chart shows."""
+    if all(len(x) == len(series.x) for x, _ in series.runs):
+        return ()
+    thinned = []
+    for x, y in series.runs:
+        kept = np.unique(np.linspace(0, len(x) - 1, MAX_POINTS).round().astype(np.int64))
+        thinned.append((x[kept], y[kept]))
+    return tuple(thinned)
 
 
 def _short(value: Any) -> Any:

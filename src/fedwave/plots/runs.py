@@ -52,7 +52,7 @@ def run_chart(runs: Sequence[FinishedRun]) -> Chart:
             _panel(runs, "round", "rounds", "heldout_loss", loss),
             _panel(runs, "round", "rounds", measured, judged, scale=scale),
         ]
-    caption = "Means over seeds with their 95 % intervals, where there are several."
+    caption = "Means over seeds with their 95 % intervals, where there are several. A faint line is one seed."
     return Chart("curves", "Curves", caption, tuple(panels), 3)
 
 

@@ -21,12 +21,13 @@ function fill(node, attributes, children) {
 
 export const find = (id) => document.getElementById(id);
 
-// Four digits at most: 0.0979, 12.35, 29,930, 3.62e+6.
+// Four digits, or all before the point: 0.0979, 12.35, 29,934, 3.62e7.
 export function digits(value, count = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e7 || size < 1e-3)) return value.toExponential(count - 2).replace("-", "−").replace("e−", "e−").replace("e+", "e");
-  const rounded = Number(value.toPrecision(count));
+  if (size !== 0 && (size >= 1e7 || size < 1e-3)) return value.toExponential(count - 2).replaceAll("-", "−").replace("e+", "e");
+  const whole = size < 1 ? 0 : Math.floor(Math.log10(size)) + 1;
+  const rounded = Number(value.toPrecision(Math.max(count, whole)));
   return rounded.toLocaleString("en", { maximumFractionDigits: 6 }).replace("-", "−");
 }
 
@@ -39,10 +40,11 @@ export function si(value, unit) {
   return `${digits(value / scale, 3)} ${prefix}${unit}`;
 }
 
-export function tip(text, x, y) {
+// Words are a text or elements; null hides them.
+export function tip(words, x, y) {
   const box = find("tooltip");
-  if (text === null) { box.hidden = true; return; }
-  box.textContent = text;
+  if (words === null) { box.hidden = true; return; }
+  box.replaceChildren(...[words].flat());
   box.hidden = false;
   const { width, height } = box.getBoundingClientRect();
   box.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - width - 8))}px`;

@@ -1,14 +1,14 @@
-// A pair of axes and what is drawn between them, as SVG.
+// A pair of axes and what is drawn between them, as SVG. Pages and the explorer share it.
 import { digits, pointIn, svg, tip, toScreen } from "./dom.js";
 
 const MARGIN = { left: 58, right: 16, top: 14, bottom: 38 };
+const LETTER = 6.2; // what a letter of a label takes
 let clips = 0;
 
 export class Chart {
-  constructor({ width = 560, height = 300, x, y, label }) {
-    this.width = width;
-    this.height = height;
-    this.box = { x0: MARGIN.left, x1: width - MARGIN.right, y0: height - MARGIN.bottom, y1: MARGIN.top };
+  // Of each axis: label, domain, log, format, count of ticks, or their values. A title stands above, a corner at its right.
+  constructor({ width = 560, height = 300, margin = MARGIN, x, y, label, title = "", corner = "" }) {
+    this.box = { x0: margin.left, x1: width - margin.right, y0: height - margin.bottom, y1: margin.top };
     this.x = scale(x, this.box.x0, this.box.x1);
     this.y = scale(y, this.box.y0, this.box.y1);
     this.spots = [];
@@ -18,7 +18,9 @@ export class Chart {
     this.above = svg("g");
     this.node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, tabindex: 0 },
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: this.box.x0, y: this.box.y1 - 6, width: this.box.x1 - this.box.x0, height: this.box.y0 - this.box.y1 + 6 }))),
-      this.axes(x, y), this.inside, this.above);
+      this.axes(x, y), this.inside, this.above,
+      title ? svg("text", { class: "title", x: 12, y: 13 }, title) : null,
+      corner ? svg("text", { class: "tick", x: this.box.x1, y: 13, "text-anchor": "end" }, corner) : null);
     this.node.addEventListener("pointermove", (event) => this.point(event));
     this.node.addEventListener("pointerleave", () => tip(null));
     this.node.addEventListener("keydown", (event) => this.step(event));
@@ -28,21 +30,34 @@ export class Chart {
   axes(x, y) {
     const { x0, x1, y0, y1 } = this.box;
     const group = svg("g");
-    for (const value of this.y.ticks(5)) group.append(
+    for (const value of y.values ?? this.y.ticks(y.count ?? 5)) group.append(
       svg("line", { class: "grid", x1: x0, x2: x1, y1: this.y(value), y2: this.y(value) }),
-      svg("text", { x: x0 - 7, y: this.y(value) + 4, "text-anchor": "end" }, (y.format ?? digits)(value)));
-    for (const value of this.x.ticks(6)) group.append(
-      svg("line", { class: "grid", x1: this.x(value), x2: this.x(value), y1: y0, y2: y1 }),
-      svg("text", { x: this.x(value), y: y0 + 16, "text-anchor": "middle" }, (x.format ?? digits)(value)));
+      svg("text", { class: "tick", x: x0 - 7, y: this.y(value) + 4, "text-anchor": "end" }, (y.format ?? digits)(value)));
+    let free = -Infinity; // a label that would touch the one before it is left out
+    for (const value of x.values ?? this.x.ticks(6)) {
+      const words = (x.format ?? digits)(value), half = (LETTER * words.length) / 2;
+      if (this.x(value) - half < free) continue;
+      free = this.x(value) + half + LETTER;
+      group.append(
+        svg("line", { class: "grid", x1: this.x(value), x2: this.x(value), y1: y0, y2: y1 }),
+        svg("text", { class: "tick", x: this.x(value), y: y0 + 16, "text-anchor": "middle" }, words));
+    }
     group.append(
       svg("line", { class: "axis", x1: x0, x2: x1, y1: y0, y2: y0 }),
-      svg("text", { x: (x0 + x1) / 2, y: y0 + 33, "text-anchor": "middle" }, x.label),
-      svg("text", { x: 13, y: (y0 + y1) / 2, "text-anchor": "middle", transform: `rotate(-90 13 ${(y0 + y1) / 2})` }, y.label));
+      svg("text", { x: (x0 + x1) / 2, y: y0 + 33, "text-anchor": "middle" }, x.label));
+    if (y.label) group.append(svg("text", { x: 13, y: (y0 + y1) / 2, "text-anchor": "middle", transform: `rotate(-90 13 ${(y0 + y1) / 2})` }, y.label));
     return group;
   }
 
+  // Looks are the name of a class, or attributes.
   line(points, looks) {
-    this.inside.append(svg("path", { d: trace(points.map(([a, b]) => [this.x(a), this.y(b)])), class: looks }));
+    this.inside.append(svg("path", { d: trace(points.map(([a, b]) => [this.x(a), this.y(b)])), ...attributes(looks) }));
+  }
+
+  // What lies between two lines; of each point x, low and high.
+  band(points, looks) {
+    const up = points.map(([a, , high]) => [this.x(a), this.y(high)]), down = points.map(([a, low]) => [this.x(a), this.y(low)]);
+    if (points.length) this.inside.append(svg("path", { d: `${trace([...up, ...down.reverse()])}Z`, ...attributes(looks) }));
   }
 
   // Levels over intervals, and what lies above them.
@@ -59,9 +74,14 @@ export class Chart {
     this.inside.append(svg("line", { x1: this.box.x0, x2: this.box.x1, y1: this.y(value), y2: this.y(value), class: looks }));
   }
 
+  // A vertical line through the whole chart.
+  mark(value, looks) {
+    this.inside.append(svg("line", { x1: this.x(value), x2: this.x(value), y1: this.box.y0, y2: this.box.y1, class: looks }));
+  }
+
   dot(a, b, looks, text, radius = 4.5) {
     const [x, y] = [this.x(a), this.y(b)];
-    this.inside.append(svg("circle", { cx: fix(x), cy: fix(y), r: radius, class: looks }));
+    this.inside.append(svg("circle", { cx: fix(x), cy: fix(y), r: radius, ...attributes(looks) }));
     if (text) this.spots.push({ x, y, text });
   }
 
@@ -85,6 +105,22 @@ export class Chart {
     else tip(null);
   }
 
+  // Tells by a vertical line what `read` finds at the pointer: the nearest value of x and words for it, or nothing.
+  follow(read) {
+    const cross = svg("line", { class: "cross", y1: this.box.y1, y2: this.box.y0, visibility: "hidden" });
+    this.above.append(cross);
+    const show = (found, event) => {
+      cross.setAttribute("visibility", found ? "visible" : "hidden");
+      if (found) for (const end of ["x1", "x2"]) cross.setAttribute(end, this.x(found.value));
+      tip(found ? found.words : null, event.clientX, event.clientY);
+    };
+    this.point = (event) => {
+      const [x, y] = pointIn(this.node, event), { x0, x1, y0, y1 } = this.box;
+      show(x < x0 || x > x1 || y < y1 || y > y0 ? null : read(x), event);
+    };
+    this.node.addEventListener("pointerleave", (event) => show(null, event));
+  }
+
   step(event) {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!move || this.spots.length === 0) return;
@@ -95,6 +131,8 @@ export class Chart {
     tip(spot.text, ...toScreen(this.node, spot.x, spot.y));
   }
 }
+
+const attributes = (looks) => (typeof looks === "string" ? { class: looks } : looks);
 
 export const fix = (value) => Math.round(value * 100) / 100;
 
@@ -126,7 +164,7 @@ function scale({ domain: [low, high], log = false }, from, to) {
   return place;
 }
 
-export function linearTicks(low, high, count) {
+function linearTicks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);

@@ -1,0 +1,66 @@
+"""The page of runs: its numbers are those of the runs, and a real browser draws it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fedwave.experiments import load_experiment
+from fedwave.pages.page import write_page
+from fedwave.pages.runs_page import runs_page
+from fedwave.runs.compare import read_run
+from fedwave.runs.run import run_experiment
+from tests.pages.browser import embedded, open_page
+
+SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    made = []
+    for scheme, seed in (("ural", 0), ("ural", 1), ("ru-random", 0)):
+        experiment = load_experiment(f"digits/{scheme}", [*SMALL, "cell.num_blocks=3", f"seed={seed}"])
+        made.append(run_experiment(experiment, folder / f"{scheme}{seed}").path)
+    return [read_run(path) for path in made]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_of_runs_opens_in_a_browser(runs, tmp_path, width) -> None:
+    path = write_page(tmp_path / "report.html", runs_page(runs))
+    seen = open_page(path, tmp_path, width=width)
+    assert (seen.wrong, seen.loaded, seen.console) == ([], [], [])
+    charts = embedded(path.read_text(encoding="utf-8"))
+    assert set(charts) == {"curves", "selection", "phases", "per-device", "terms"}
+    assert seen.dom.count('role="img"') == sum(len(one["panels"]) for one in charts.values())
+
+
+def test_the_page_of_runs_shows_their_numbers(runs) -> None:
+    text = runs_page(runs)
+    charts = embedded(text)
+    ural, random = charts["curves"]["panels"][0]["series"]
+    losses = [run.curve("heldout_loss") for run in runs]
+    assert ural["mean"] == pytest.approx(((losses[0] + losses[1]) / 2).tolist(), rel=1e-5)
+    assert random["mean"] == pytest.approx(losses[2].tolist(), rel=1e-5)
+    counts = sum(len(row) for row in runs[2].columns["selected_devices"])
+    share = charts["selection"]["panels"][0]["series"][1]["mean"]
+    assert sum(share) / 100 * 3 == pytest.approx(counts, rel=1e-4)
+    phases = {panel["title"]: panel["series"][1]["mean"][0] for panel in charts["phases"]["panels"]}
+    assert phases["upload"] == pytest.approx(runs[2].curve("upload_energy_j").sum(), rel=1e-5)
+    per_device = charts["per-device"]["panels"][0]["series"][1]["mean"]
+    assert sum(per_device) == pytest.approx(runs[2].last("cumulative_energy_j"), rel=1e-4)
+    assert charts["terms"]["panels"][0]["series"][1]["mean"] == pytest.approx(
+        runs[2].curve("objective").tolist(), rel=1e-5
+    )
+    differing = re.findall(r"<td>([\w.]+)</td>", text.split('id="differences"')[1].split("</section>")[0])
+    assert {"selection.policy", "cell.method"} <= set(differing)
+    assert "algorithm.meta_lr" not in differing
+
+
+def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:
+    run = run_experiment(
+        load_experiment("digits/nufm", [*SMALL, "selection.num_selected=2"]), tmp_path / "run"
+    )
+    charts = embedded(runs_page([read_run(run.path)]))
+    assert set(charts) == {"curves", "selection"}
