@@ -22,9 +22,8 @@ from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.rng import Stream, generator
 from fedwave.selection import TopContribution
-from fedwave.server import CellPlanner, Chooser, ContributionScale, Plan, Reports
+from fedwave.server import CellPlanner, Outcome, Plan, PolicyRunner, Reports, RoundAims, Work
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.world import Outcome
 from fedwave.units import IntArray
 from fedwave.wireless.load import load_cell
 
@@ -108,28 +107,16 @@ def seconds_of_a_large_cell(
     rng = generator(0, Stream.SYNTHETIC_DATA)
     num_samples = rng.integers(4, 20, NUM_DEVICES)
     model_bits = 32 * 110_000.0  # about the paper's CNN
+    terms = replace(cell.terms, report_bits=report_bits)
+    work = Work(model_bits=model_bits, num_local_steps=1, num_samples=num_samples)
     planner = CellPlanner(
-        chooser=Chooser(TopContribution(NUM_DEVICES), num_samples, 0),
-        method="optimal",
+        runner=PolicyRunner(TopContribution(NUM_DEVICES), num_samples, 0),
         fleet=cell.fleet,
-        num_blocks=cell.num_blocks,
-        bandwidth_hz=cell.bandwidth_hz,
-        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
-        model_bits=model_bits,
-        num_local_steps=1,
-        energy_weight=1.0,
-        delay_weight=1.0,
-        scale=ContributionScale("raw"),
-        report_bits=report_bits,
+        terms=terms,
+        aims=RoundAims(energy_weight=1.0, delay_weight=1.0),
+        work=work,
     )
-    world = CellWorld(
-        cell=cell,
-        num_samples=num_samples,
-        num_local_steps=1,
-        model_bits=model_bits,
-        seed=0,
-        report_bits=report_bits,
-    )
+    world = CellWorld(cell=cell, terms=terms, work=work, seed=0)
     state = planner.initial_state()
     seconds, drawing = [], []
     for round_index in range(3):
@@ -137,8 +124,9 @@ def seconds_of_a_large_cell(
         start = time.perf_counter()
         channel = world.channel(round_index)
         drawn = time.perf_counter()
-        plan, state = planner.plan(round_index, reports, channel, state)
-        outcome = world.play(round_index, plan, reports, channel)
+        plan = planner.plan(round_index, reports.device_index, reports, channel, state)
+        outcome = world.answer(round_index, plan, reports, channel)
+        state = planner.after(round_index, reports, plan, outcome, state)
         seconds.append(time.perf_counter() - start)
         drawing.append(drawn - start)
         check(plan, outcome, round_index)

@@ -65,7 +65,7 @@ def test_functions_that_the_page_names_are_in_the_file_before_them():
 
 def test_each_step_of_one_round_has_its_equation_and_its_file():
     steps = re.findall(r"^\d\. \*\*`[\w.]+`\*\* .*\n(?:    - .*\n)+", read("one-round.md"), re.MULTILINE)
-    assert len(steps) == 7
+    assert len(steps) == 8
     for step in steps:
         assert "](equations.md#" in step
         assert "](../src/fedwave/" in step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import Tensor
 
+from fedwave import load_experiment
 from fedwave.allocation import METHODS, Method, allocate, violations
 from fedwave.data import PARTITIONS
 from fedwave.devices.chunked_devices import ChunkedDevices
+from fedwave.experiments.build import build_simulation
 from fedwave.learning import LOCAL_RULES, MODELS, SERVER_STEPS, TASKS, Batch, Metric, Model, build_model
 from fedwave.runs.folder import RunFolder
 from fedwave.selection import POLICIES, Candidates, History
@@ -104,28 +107,18 @@ def check_method() -> None:
 
 
 def check_planner(names: dict[str, Any]) -> None:
-    planner, simulation = names["planner"], names["on_batteries"]
-    state, _ = names["play"](simulation, 1)
-    channel = simulation.federation.world.channel(0)
-    reports = first_reports(simulation)
-    plan, _ = planner.inner.plan(0, reports, channel, planner.inner.initial_state())
-    spent_j = plan.allocation.transmit_power_w * plan.allocation.upload_delay_s
-    assert_allclose(state.planner["battery_j"], np.minimum(5.0 - spent_j + 1.0, 5.0), rtol=1e-5)
+    simulation = names["on_batteries"](build_simulation(load_experiment("digits/ural")))
+    planner, state = simulation.federation.planner, simulation.initial_state()
+    with closing(simulation.open_devices()) as devices:
+        state, record = simulation.run_round(state, devices)
+    phases = ("downlink", "compute", "report", "upload", "idle")
+    spent_j = sum(record.device_columns[f"{phase}_energy_j"] for phase in phases)
+    assert_allclose(state.planner["battery_j"], np.minimum(5.0 - spent_j + 1.0, 5.0), rtol=1e-12)
     # A checkpoint carries it without knowing of it.
     again = State.from_tensors(state.next_round, state.to_tensors())
     assert_array_equal(again.planner["battery_j"], state.planner["battery_j"])
     empty = {**state.planner, "battery_j": np.where(np.arange(30) == 7, -0.1, 1.0)}
     assert_array_equal(planner.ask(1, empty), np.delete(np.arange(30), 7))
-
-
-def first_reports(simulation: Any) -> Any:
-    """Return what the devices report in round 0."""
-    devices = simulation.open_devices()
-    everyone = np.arange(len(simulation.train))
-    try:
-        return devices.report(0, simulation.initial_state().parameters, everyone, max_models=0)
-    finally:
-        devices.close()
 
 
 def check_channel(names: dict[str, Any]) -> None:
@@ -158,11 +151,13 @@ def check_server_step() -> None:
     adam = SERVER_STEPS["adam"](server_lr=0.1, beta_1=0.5, beta_2=0.75, adaptivity=1.0)
     theta = {"x": torch.tensor([1.0])}
     state = adam.initial_state(theta)
-    theta, state = adam.step(theta, iter([{"x": torch.tensor([1.1])}, {"x": torch.tensor([1.3])}]), state)
+    theta, state = adam.step(
+        theta, iter([{"x": torch.tensor([1.1])}, {"x": torch.tensor([1.3])}]), None, state
+    )
     first, second = 0.5 * 0.2, 0.25 * 0.2**2
     after = 1.0 + 0.1 * first / (second**0.5 + 1.0)
     assert float(theta["x"]) == pytest.approx(after, rel=1e-6)
-    theta, _ = adam.step(theta, iter([{"x": theta["x"] - 0.4}]), state)
+    theta, _ = adam.step(theta, iter([{"x": theta["x"] - 0.4}]), None, state)
     first, second = 0.5 * first + 0.5 * -0.4, 0.75 * second + 0.25 * 0.4**2
     assert float(theta["x"]) == pytest.approx(after + 0.1 * first / (second**0.5 + 1.0), rel=1e-6)
 

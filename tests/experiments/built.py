@@ -108,9 +108,10 @@ class Built:
         """The gains of the first round."""
         return self.cell.draw(0).channel_gain
 
-    def both(self, name: str) -> tuple[Any, Any]:
-        """What planner and world each have been told."""
-        return getattr(self.planner, name), getattr(self.world, name)
+    def both(self, part: str, name: str) -> tuple[Any, Any]:
+        """What planner and world each have been told, in their ``terms`` or their ``work``."""
+        planned, true = getattr(self.planner, part), getattr(self.world, part)
+        return getattr(planned, name), getattr(true, name)
 
     @property
     def sizes(self) -> list[int]:

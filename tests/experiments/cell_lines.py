@@ -35,13 +35,18 @@ def of_planner(name: str, value: Any, **changes: Any) -> Line:
     return over(PAPER, name, value, lambda built: getattr(built.planner, name), value, **changes)
 
 
-def of_both(name: str, value: Any) -> Line:
-    """A setting that planner and world are both to be told."""
-    return over(PAPER, name, value, lambda built: built.both(name), (value, value))
+def of_aims(name: str, value: Any) -> Line:
+    """A setting that is to be among the planner's aims."""
+    return over(PAPER, name, value, lambda built: getattr(built.planner.aims, name), value)
+
+
+def of_both(part: str, name: str, value: Any) -> Line:
+    """A setting that planner and world are both to be told, in their terms or their work."""
+    return over(PAPER, name, value, lambda built: built.both(part, name), (value, value))
 
 
 def noise_psd(built: Built) -> tuple[float, float]:
-    return built.planner.noise_psd_w_per_hz, built.cell.noise_psd_w_per_hz
+    return built.planner.terms.noise_psd_w_per_hz, built.cell.noise_psd_w_per_hz
 
 
 def lost(fate: str) -> See:
@@ -286,13 +291,13 @@ CELL_LINES = [
         lambda built: 'description = "mine"' in experiment_to_toml(built.experiment),
         True,
     ),
-    over(STREET, "normalised", True, lambda built: built.planner.model_bits, 1.0),
+    over(STREET, "normalised", True, lambda built: built.planner.work.model_bits, 1.0),
     over(
         PAPER,
         "num_blocks",
         4,
         lambda built: (
-            built.planner.num_blocks,
+            built.planner.terms.num_blocks,
             built.record.columns["num_selected"],
             len(interference_w(built)),
         ),
@@ -302,14 +307,18 @@ CELL_LINES = [
         PAPER,
         "bandwidth_hz",
         2.0,
-        lambda built: (built.planner.bandwidth_hz, built.cell.bandwidth_hz),
+        lambda built: (built.planner.terms.bandwidth_hz, built.cell.bandwidth_hz),
         (2.0, 2.0),
     ),
     over(
         PAPER,
         "blocks_per_device",
         2,
-        lambda built: (built.planner.bandwidth_hz, built.cell.bandwidth_hz, built.planner.num_blocks),
+        lambda built: (
+            built.planner.terms.bandwidth_hz,
+            built.cell.bandwidth_hz,
+            built.planner.terms.num_blocks,
+        ),
         (2.0, 2.0, 3),
     ),
     over(PAPER, "noise_psd_w_per_hz", 2.0, noise_psd, (2.0, 2.0)),
@@ -319,16 +328,18 @@ CELL_LINES = [
     over(PAPER, "preset", "chen2020", lambda built: built.cell.bandwidth_hz, 1e6),
     of_planner("method", "random"),
     of_planner("method_options", {"max_iterations": 1}, method="ives"),
-    of_planner("energy_weight", 0.3),
-    of_planner("delay_weight", 0.4),
-    of_planner("max_delay_s", 50.0),
-    of_planner("max_energy_j", 60.0),
-    over(PAPER, "contribution_scale", "normalised", lambda built: built.planner.scale.kind, "normalised"),
+    of_aims("energy_weight", 0.3),
+    of_aims("delay_weight", 0.4),
+    of_aims("max_delay_s", 50.0),
+    of_aims("max_energy_j", 60.0),
+    over(
+        PAPER, "contribution_scale", "normalised", lambda built: built.planner.aims.scale.kind, "normalised"
+    ),
     over(
         PAPER,
         "contribution_constant",
         2.5,
-        lambda built: built.planner.scale(np.array([1.0, -1.0])).tolist(),
+        lambda built: built.planner.aims.scale(np.array([1.0, -1.0])).tolist(),
         [3.5, 1.5],
         contribution_scale="constant",
     ),
@@ -336,11 +347,11 @@ CELL_LINES = [
         PAPER,
         "bits_per_parameter",
         16,
-        lambda built: (built.sim.federation.bits_per_parameter, built.both("model_bits")),
+        lambda built: (built.sim.federation.bits_per_parameter, built.both("work", "model_bits")),
         (16, (0.5, 0.5)),
     ),
-    of_both("model_bits", 7.0),
-    of_both("report_bits", 8.0),
+    of_both("work", "model_bits", 7.0),
+    of_both("terms", "report_bits", 8.0),
     over(PAPER, "idle_power_w", 0.5, lambda built: built.world.idle_power_w, 0.5),
     # Channels
     over(STREET, "channel[uniform].kind", "uniform", kind_of("channel"), "UniformChannel"),
@@ -459,7 +470,7 @@ CELL_LINES = [
         PAPER,
         "losses.deadline_s",
         1e-6,
-        lambda built: (lost("late")(built), built.planner.deadline_s),
+        lambda built: (lost("late")(built), built.planner.terms.risks.deadline_s),
         (3, 1e-6),
     ),
     over(

@@ -58,7 +58,7 @@ def killed_after_four(built: Built) -> int:
 
 def seeds(built: Built) -> set[int]:
     """Of everything that draws: data, local batches and first model, selection, losses, the cell."""
-    parts = (built.local, built.planner.chooser, built.world, built.cell)
+    parts = (built.local, built.planner.runner, built.world, built.cell)
     return {built.told("dataset")["seed"], *(part.seed for part in parts)}
 
 
@@ -219,7 +219,10 @@ LEARNING_LINES = [
     line(
         "algorithm.num_local_steps",
         3,
-        lambda built: (built.both("num_local_steps"), "gradient_norm_2" in built.record.device_columns),
+        lambda built: (
+            built.both("work", "num_local_steps"),
+            "gradient_norm_2" in built.record.device_columns,
+        ),
         ((3, 3), True),
         cell=CELL,
     ),

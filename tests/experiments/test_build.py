@@ -24,7 +24,7 @@ IID = {"partition": {"kind": "iid", "num_devices": 60}}
 def num_selected(**changes: Any) -> int:
     planner = build_simulation(experiment(**changes)).federation.planner
     assert isinstance(planner, PolicyPlanner)
-    return planner.chooser.policy.num_selected
+    return planner.runner.policy.num_selected
 
 
 def test_without_a_cell_twenty_devices_upload_or_all_where_there_are_fewer() -> None:
@@ -54,7 +54,7 @@ def test_over_a_cell_the_method_and_its_blocks_say_how_many(
 ) -> None:
     cell = {**PAPER_CELL, "method": method}
     sim = build_simulation(experiment(cell, selection={"policy": policy, "num_selected": wanted}))
-    assert planner_of(sim).chooser.policy.num_selected == expected
+    assert planner_of(sim).runner.policy.num_selected == expected
     if (wanted, expected) == (5, 3):
         (warning,) = sim.warnings
         assert warning == "selection.num_selected is 5, but the cell has 3 blocks: 3 devices upload at most."
@@ -64,7 +64,7 @@ def test_over_a_cell_the_method_and_its_blocks_say_how_many(
 
 def test_more_blocks_than_devices_serve_all_devices() -> None:
     cell = {**PAPER_CELL, "num_blocks": 12, "method": "greedy"}
-    assert planner_of(build_simulation(experiment(cell))).chooser.policy.num_selected == 8
+    assert planner_of(build_simulation(experiment(cell))).runner.policy.num_selected == 8
     with pytest.raises(ConfigError, match=r"number of training devices \(8\), got 9"):
         build_simulation(experiment(cell, selection={"num_selected": 9}))
 

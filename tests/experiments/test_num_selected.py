@@ -27,8 +27,8 @@ def simulation(
 
 
 def num_selected(sim: Simulation) -> int:
-    chooser = sim.federation.planner.chooser  # type: ignore[attr-defined]
-    return int(chooser.policy.num_selected)
+    runner = sim.federation.planner.runner  # type: ignore[attr-defined]
+    return int(runner.policy.num_selected)
 
 
 def test_without_a_cell_it_is_20_or_everybody_where_there_are_fewer() -> None:
@@ -90,7 +90,7 @@ def test_over_a_cell_a_number_holds_up_to_the_blocks_that_a_serving_method_has(
 
 def test_the_options_of_a_policy_and_everyone_computes_reach_it() -> None:
     sim = simulation(4, policy="power-of-choice", options={"num_candidates": 9}, everyone_computes=True)
-    chooser = sim.federation.planner.chooser  # type: ignore[attr-defined]
-    assert chooser.policy.num_candidates == 9
-    assert chooser.everyone_computes is True
+    runner = sim.federation.planner.runner  # type: ignore[attr-defined]
+    assert runner.policy.num_candidates == 9
+    assert runner.everyone_computes is True
     assert sim.federation.planner.max_models == 9

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 import pytest
 from flwr.app import Message, RecordDict
@@ -15,7 +18,9 @@ from flwr.serverapp.strategy import (
     Result,
 )
 
+from fedwave.errors import ConfigError
 from fedwave.flower import SecureSum, client_app
+from fedwave.server import Plan, PlannerAround
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
 from tests.flower.toy import META_LR, app, device_of, rounds_by_hand, target_of
 from tests.flower.toy_server import first_arrays, first_model, strategy
@@ -174,3 +179,36 @@ def test_a_secure_mean_that_is_not_finite_does_not_become_the_model(bad: float, 
     monkeypatch.setattr(module, "parameters_to_ndarrays", lambda p: [array * bad for array in real(p)])
     result = secure(1, 4, FakeGrid(client_app(device_of, secure_aggregation=True), N))
     np.testing.assert_array_equal(result.arrays["w"].numpy(), first_model())
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing(PlannerAround):
+    """Weighs a device's model by its number."""
+
+    def plan(self, *arguments: Any) -> Plan:
+        plan = super().plan(*arguments)
+        return replace(plan, weights=1.0 + plan.selected)
+
+
+def test_weights_of_a_plan_weigh_the_uploads_that_came() -> None:
+    server = strategy(N, 3)
+    server.federation = replace(server.federation, planner=Weighing(server.federation.planner))
+    grid = FakeGrid(client_app(device_of), N)
+    chosen = rounds_by_hand(first_model(), 1, 3, present=list(range(N)))[1][0]
+    grid.tamper[FIRST_NODE + chosen[1], "train.upload"] = lambda message, reply: None
+    result = server.start(grid, first_arrays(), num_rounds=1)
+    left = [chosen[0], chosen[2]]
+    models = [first_model() - 0.5 * (first_model() - target_of(i)) for i in left]
+    expected = np.average(models, axis=0, weights=[1.0 + i for i in left])
+    np.testing.assert_allclose(result.arrays["w"].numpy(), expected, rtol=1e-6)
+
+
+def test_secure_aggregation_and_weights_are_refused() -> None:
+    workflow = SecAggPlusWorkflow(num_shares=1.0, reconstruction_threshold=0.6, max_weight=1.0)
+    server = strategy(N, 4, audited=False, secure_sum=SecureSum(workflow))
+    server.federation = replace(server.federation, planner=Weighing(server.federation.planner))
+    grid = FakeGrid(client_app(device_of, secure_aggregation=True), N)
+    with pytest.raises(
+        ConfigError, match="secure aggregation gives the plain mean of the models, got a plan"
+    ):
+        server.start(grid, first_arrays(), num_rounds=1)

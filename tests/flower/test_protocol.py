@@ -7,7 +7,7 @@ import pytest
 from flwr.app import MetricRecord
 
 from fedwave.errors import RunError
-from fedwave.flower import Grant, Radio, TwoPhase, client_app
+from fedwave.flower import Grant, RadioFacts, TwoPhase, client_app
 from fedwave.flower.messages import message_to
 from fedwave.learning.server_steps.mean import ServerMean
 from fedwave.server import Reports
@@ -176,8 +176,9 @@ def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
     limits = {"max_power_w": 0.2, "max_frequency_hz": 1e9, "capacitance": 1e-28, "cycles_per_sample": 1e6}
 
     class InACell(Quadratic):
-        def radio(self, round_index: int) -> Radio:
-            return Radio(channel_gain=gain[self.position], **limits)
+        @property
+        def radio(self) -> RadioFacts:
+            return RadioFacts(channel_gain=gain[self.position], **limits)
 
     unknown = cell_planner(Fleet(*np.ones((4, n))), np.ones(n, dtype=np.int64), num_blocks=blocks)
     federation = Federation(planner=unknown, world=IdealWorld(), server_step=ServerMean())
@@ -196,7 +197,8 @@ def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
         num_samples=samples,
         gradient_norms=norms[:, None],
     )
-    plan, _ = known.plan(0, reports, ChannelDraw(gain, np.zeros(blocks)), known.initial_state())
+    channel = ChannelDraw(gain, np.zeros(blocks))
+    plan = known.plan(0, np.arange(n), reports, channel, known.initial_state())
     assert plan.allocation is not None
     assert result.train_metrics_clientapp[1]["selected"] == plan.selected.tolist()
     assert [device for device, _ in sorted(grants, key=lambda pair: pair[0])] == plan.selected.tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from flwr.app import Context
 from numpy.typing import NDArray
 
-from fedwave.flower import Grant, Radio, Update, client_app
+from fedwave.flower import DeviceReport, Grant, RadioFacts, client_app
 
 META_LR, PENALTIES = 0.5, {"similarity_penalty": 1.0, "variance_penalty": 1.0}
 SIZE = 6
@@ -39,18 +39,22 @@ class Quadratic:
     def num_samples(self) -> int:
         return samples_of(self.position)
 
-    def update(self, round_index: int, arrays: Mapping[str, NDArray[Any]]) -> Update:
+    def update(
+        self, round_index: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[dict[str, NDArray[Any]], DeviceReport]:
         gradient = arrays["w"] - target_of(self.position)
         norm = float(np.linalg.norm(gradient.astype(np.float64)))
-        return Update(
-            arrays={"w": arrays["w"] - np.float32(META_LR) * gradient},
+        report = DeviceReport(
             contribution=contribution_of(norm, self.num_samples),
             loss=0.5 * norm**2,
             num_samples=self.num_samples,
             gradient_norms=np.array([norm]),
+            radio=self.radio,
         )
+        return {"w": arrays["w"] - np.float32(META_LR) * gradient}, report
 
-    def radio(self, round_index: int) -> Radio | None:
+    @property
+    def radio(self) -> RadioFacts | None:
         return None
 
     def granted(self, grant: Grant) -> None:

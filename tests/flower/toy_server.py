@@ -10,7 +10,7 @@ from flwr.app import Array, ArrayRecord
 from fedwave.flower import TwoPhase
 from fedwave.learning.server_steps.mean import ServerMean
 from fedwave.selection import TopContribution
-from fedwave.server import Chooser, ContributionAudit, PolicyPlanner
+from fedwave.server import ContributionAudit, PolicyPlanner, PolicyRunner
 from fedwave.simulation.round import Federation
 from fedwave.simulation.world import IdealWorld
 from tests.flower.toy import META_LR, PENALTIES, SIZE
@@ -25,7 +25,7 @@ def first_arrays() -> ArrayRecord:
 
 
 def strategy(num_devices: int, num_selected: int, *, audited: bool = True, **options: Any) -> TwoPhase:
-    chooser = Chooser(TopContribution(num_selected), np.ones(num_devices, dtype=np.int64), seed=0)
-    federation = Federation(planner=PolicyPlanner(chooser), world=IdealWorld(), server_step=ServerMean())
+    runner = PolicyRunner(TopContribution(num_selected), np.ones(num_devices, dtype=np.int64), seed=0)
+    federation = Federation(planner=PolicyPlanner(runner), world=IdealWorld(), server_step=ServerMean())
     audit = ContributionAudit(meta_lr=META_LR, **PENALTIES) if audited else None
     return TwoPhase(federation, num_devices=num_devices, audit=audit, **options)

@@ -81,13 +81,13 @@ def test_a_policy_waits_for_reports_just_if_they_can_change_its_choice(name: str
     for values in np.array([[1.0, 2, 3, 4], [4, 3, 2, 1], [1, 4, 4, 1]]):
         reporting = crowd(4, contribution=values, loss=values).among(np.array([0, 1, 2, 3]))
         choices.add(tuple(policy.select(reporting, rng=rng)))
-    assert policy.compares_reports is (len(choices) > 1)
+    assert policy.needs_reports is (len(choices) > 1)
 
 
 @pytest.mark.parametrize(
     ("name", "column"), [("top-contribution", "contribution"), ("power-of-choice", "loss")]
 )
-def test_a_policy_that_compares_reports_is_refused_without_them(name: str, column: str) -> None:
+def test_a_policy_that_needs_reports_is_refused_without_them(name: str, column: str) -> None:
     with pytest.raises(ProblemError) as caught:
         POLICIES[name](num_selected=1).select(crowd(3), rng=np.random.default_rng(0))
     assert str(caught.value) == (

@@ -10,9 +10,21 @@ import numpy as np
 
 from fedwave.allocation import METHODS, Allocation
 from fedwave.selection import POLICIES
-from fedwave.server import CellPlanner, Chooser, ContributionScale, Plan, Planner, PlannerState, Reports
+from fedwave.server import (
+    CellPlanner,
+    Outcome,
+    Plan,
+    Planner,
+    PlannerState,
+    PolicyRunner,
+    RadioTerms,
+    Reports,
+    RoundAims,
+    Work,
+)
 from fedwave.units import IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.delivery import UploadFate, UploadRisks
 from fedwave.wireless.fleet import Fleet
 
 # The weight of a second at which an upload with (I + B N0) / h = 1 W is cheapest at SNR 3, rate 2: the
@@ -57,6 +69,11 @@ def random_radio(num_devices: int = 9, num_blocks: int = 4) -> dict[str, Any]:
         "capacitance": rng.uniform(0.0, 1.0, num_devices).tolist(),
         "cycles_per_sample": rng.uniform(0.0, 0.25, num_devices).tolist(),
     }
+
+
+# Which settings of ``cell_planner`` belong to the terms of the link and to its risks; others are aims.
+RISKS = ("deadline_s", "outage_snr", "outage_margin", "packet_error_waterfall")
+TERMS = ("bandwidth_hz", "noise_psd_w_per_hz", "rate", "radio", "downlink", "report_bits")
 
 
 @dataclass(frozen=True)
@@ -112,26 +129,28 @@ def cell_planner(
     if num_selected is None:
         decides = policy == "top-contribution" and not METHODS[method].serves_given_devices
         num_selected = num_devices if decides else min(num_blocks, num_devices)
+    samples = np.resize(np.array([4, 8]), num_devices)
+    risks = {name: settings.pop(name) for name in RISKS if name in settings}
+    terms = {name: settings.pop(name) for name in TERMS if name in settings}
+    work = {name: settings.pop(name) for name in ("model_bits", "num_local_steps") if name in settings}
+    options = settings.pop("method_options", {})
     return CellPlanner(
-        **{
-            "chooser": Chooser(
-                POLICIES[policy](num_selected=num_selected, **(policy_options or {})),
-                np.resize(np.array([4, 8]), num_devices),
-                seed,
-                everyone_computes,
-            ),
-            "method": method,
-            "fleet": fleet,
-            "num_blocks": num_blocks,
-            "bandwidth_hz": 1.0,
-            "noise_psd_w_per_hz": 1.0,
-            "model_bits": 1.0,
-            "num_local_steps": 2,
-            "energy_weight": 1.0,
-            "delay_weight": 1.0,
-            "scale": ContributionScale("raw"),
-            **settings,
-        }
+        runner=PolicyRunner(
+            POLICIES[policy](num_selected=num_selected, **(policy_options or {})),
+            samples,
+            seed,
+            everyone_computes,
+        ),
+        fleet=fleet,
+        terms=RadioTerms(
+            num_blocks=num_blocks,
+            risks=UploadRisks(**risks),
+            **{"bandwidth_hz": 1.0, "noise_psd_w_per_hz": 1.0, **terms},
+        ),
+        aims=RoundAims(**{"energy_weight": 1.0, "delay_weight": 1.0, **settings}),
+        work=Work(**{"model_bits": 1.0, "num_local_steps": 2, "num_samples": samples, **work}),
+        method=method,
+        method_options=options,
     )
 
 
@@ -142,7 +161,7 @@ def play(
     channel: ChannelDraw | None = None,
     state: PlannerState | None = None,
 ) -> Planned:
-    """Return a round's plan when the computing devices report these of the contributions.
+    """Return a round's plan when the computing devices report these of the contributions; all arrives.
 
     A device's loss is a thousand less its contribution, so the two rank the devices the other way round.
     """
@@ -156,5 +175,11 @@ def play(
         num_samples=np.resize(np.array([4, 8]), len(contribution))[asked],
         gradient_norms=np.ones((len(asked), 2)),
     )
-    plan, after = planner.plan(round_index, reports, channel, before)
+    plan = planner.plan(round_index, asked, reports, channel, before)
+    after = planner.after(round_index, reports, plan, all_arrived(plan), before)
     return Planned(asked, reports, plan, after)
+
+
+def all_arrived(plan: Plan) -> Outcome:
+    """Return the outcome of a plan on an ideal network."""
+    return Outcome(plan.selected, np.full(len(plan.selected), UploadFate.ARRIVED, dtype=np.int64))

@@ -226,8 +226,8 @@ def test_the_server_waits_for_reports_just_if_they_can_change_the_plan(method: s
     planner = radio_planner(random_radio(num_devices=4), method=method, policy=policy, num_selected=2)
     plans = [planner.play(worth).allocation for worth in ([50.0, 40.0, 30, 20], [2.0, 3.0, 400, 500])]
     differ = not np.array_equal(plans[0].block_of_device, plans[1].block_of_device)
-    waits = planner.play([1.0] * 4).plan.waits_for_reports
-    assert waits is (POLICIES[policy](num_selected=2).compares_reports or method in CHOOSING)
+    waits = planner.play([1.0] * 4).plan.needs_reports
+    assert waits is (POLICIES[policy](num_selected=2).needs_reports or method in CHOOSING)
     assert waits or not differ
 
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import METHODS, Status, account
-from fedwave.errors import ProblemError
-from fedwave.selection import POLICIES
-from fedwave.server import CellPlanner, Chooser, ContributionScale, Reports
-from fedwave.server.round_problem import round_problem, round_workload_cycles
+from fedwave.server import CellPlanner, RadioTerms, Reports, RoundAims, Work, round_problem
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.phases import report_phase
 from fedwave.wireless.rate import RadioPower, RateModel
-from fedwave.wireless.reporting import report_phase
+from tests.server.radios import cell_planner
 
 NUM_DEVICES, NUM_BLOCKS = 24, 6
 PLANNING = ["optimal", "ives", "chen2020"]
@@ -36,29 +34,21 @@ REPORTS = Reports(
     gradient_norms=np.ones((NUM_DEVICES, 1)),
 )
 
+TERMS = RadioTerms(num_blocks=NUM_BLOCKS, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0)
+WORK = Work(model_bits=1.0, num_local_steps=1, num_samples=REPORTS.num_samples)
+
 
 def planner(method="optimal", **changes) -> CellPlanner:
     num_selected = NUM_BLOCKS if METHODS[method].serves_given_devices else NUM_DEVICES
-    policy = POLICIES["top-contribution"](num_selected=num_selected)
-    values = {
-        "chooser": Chooser(policy, REPORTS.num_samples, 0, True),
-        "method": method,
-        "fleet": FLEET,
-        "num_blocks": NUM_BLOCKS,
-        "bandwidth_hz": 1.0,
-        "noise_psd_w_per_hz": 1.0,
-        "model_bits": 1.0,
-        "num_local_steps": 1,
-        "energy_weight": 1.0,
-        "delay_weight": 1.0,
-        "scale": ContributionScale(),
-    }
-    return CellPlanner(**(values | changes))
+    made = cell_planner(
+        FLEET, NUM_BLOCKS, method=method, num_selected=num_selected, everyone_computes=True, **changes
+    )
+    return replace(made, runner=replace(made.runner, num_samples=REPORTS.num_samples), work=WORK)
 
 
 def planned(method="optimal", **changes):
     chosen = planner(method, **changes)
-    return chosen.plan(0, REPORTS, CHANNEL, chosen.initial_state())[0]
+    return chosen.plan(0, REPORTS.device_index, REPORTS, CHANNEL, chosen.initial_state())
 
 
 def problem_of(**link):
@@ -67,12 +57,9 @@ def problem_of(**link):
         contribution=REPORTS.contribution,
         channel=CHANNEL,
         fleet=FLEET,
-        workload_cycles=round_workload_cycles(FLEET, REPORTS.num_samples, 1),
-        bandwidth_hz=1.0,
-        noise_psd_w_per_hz=1.0,
-        model_bits=1.0,
-        energy_weight=1.0,
-        delay_weight=1.0,
+        terms=TERMS,
+        aims=RoundAims(energy_weight=1.0, delay_weight=1.0),
+        work=WORK,
         **link,
     )
 
@@ -91,14 +78,12 @@ def decisions(plan):
 @pytest.mark.parametrize("report_bits", [0.0, 0.02])
 def test_methods_that_plan_end_before_the_deadline(method, report_bits):
     free = planned(method).allocation
-    _, reports_s = report_phase(
+    reports_s = report_phase(
+        replace(TERMS, report_bits=report_bits),
         FLEET.max_power_w,
         CHANNEL,
         device_index=REPORTS.device_index,
-        report_bits=report_bits,
-        bandwidth_hz=1.0,
-        noise_psd_w_per_hz=1.0,
-    )
+    ).duration_s
     fastest_s = problem_of().fastest_compute_s
     deadline_s = reports_s + fastest_s + 0.6 * (free.delay_s - fastest_s)
     plan = planned(method, deadline_s=deadline_s, report_bits=report_bits)
@@ -162,7 +147,9 @@ def test_packet_errors_are_planned_for():
 
 def test_modem_drain_and_floors_reach_the_problem():
     rate, radio = RateModel(efficiency=0.5), RadioPower(amplifier_efficiency=0.5, circuit_power_w=0.1)
-    plan = planned(rate=rate, radio=radio, min_frequency_hz=0.4)
+    lifted = replace(FLEET, min_frequency_hz=np.full(NUM_DEVICES, 0.4))
+    with_floor = replace(planner(rate=rate, radio=radio), fleet=lifted)
+    plan = with_floor.plan(0, REPORTS.device_index, REPORTS, CHANNEL, with_floor.initial_state())
     entry = account(problem_of(rate=rate, radio=radio), plan.allocation)
     assert float(entry.upload_energy_j.sum()) == pytest.approx(
         plan.allocation.energy_j - float(entry.compute_energy_j.sum())
@@ -181,10 +168,3 @@ def test_a_deadline_that_cannot_be_met_leaves_the_model_as_it_is():
 def test_defaults_plan_as_a_server_that_knows_of_no_losses():
     plan = planned(rate=RateModel(), radio=RadioPower(), outage_margin=1.0)
     assert decisions(plan) == decisions(planned())
-
-
-def test_a_margin_is_a_factor():
-    with pytest.raises(
-        ProblemError, match=r"outage_margin must be a factor >= 1, got 0.5. Use 1 for no margin"
-    ):
-        planner(outage_margin=0.5)

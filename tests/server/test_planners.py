@@ -12,7 +12,7 @@ import pytest
 from fedwave.allocation import METHODS
 from fedwave.errors import RunError
 from fedwave.selection import POLICIES
-from fedwave.server import Chooser, Plan, Planner, PlannerState, PolicyPlanner
+from fedwave.server import Plan, Planner, PlannerState, PolicyPlanner, PolicyRunner
 from fedwave.wireless.channel_draw import ChannelDraw
 from tests.server.radios import CONTRIBUTION, Planned, play, radio_planner, random_radio
 
@@ -25,11 +25,11 @@ NAMES = [
 ]
 
 
-def make(policy: str, method: str | None, *, num_selected: int = 3, **chooser: Any) -> Planner:
+def make(policy: str, method: str | None, *, num_selected: int = 3, **runner: Any) -> Planner:
     if method is None:
         samples = np.resize(np.array([4, 8]), 9)
-        return PolicyPlanner(Chooser(POLICIES[policy](num_selected=num_selected), samples, **chooser))
-    return radio_planner(RADIO, method=method, policy=policy, num_selected=num_selected, **chooser).planner
+        return PolicyPlanner(PolicyRunner(POLICIES[policy](num_selected=num_selected), samples, **runner))
+    return radio_planner(RADIO, method=method, policy=policy, num_selected=num_selected, **runner).planner
 
 
 def played(planner: Planner, num_rounds: int = NUM_ROUNDS) -> list[Planned]:
@@ -49,7 +49,7 @@ def assert_equal_states(one: PlannerState, other: PlannerState) -> None:
 
 def assert_equal_plans(one: Plan, other: Plan) -> None:
     np.testing.assert_array_equal(one.selected, other.selected)
-    assert (one.reason, one.waits_for_reports) == (other.reason, other.waits_for_reports)
+    assert (one.reason, one.needs_reports) == (other.reason, other.needs_reports)
     np.testing.assert_array_equal(one.scaled_contribution, other.scaled_contribution)
     assert (one.allocation is None) == (other.allocation is None)
     if one.allocation is not None and other.allocation is not None:

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from fedwave.selection import POLICIES, PowerOfChoice
-from fedwave.server import Chooser, PolicyPlanner
+from fedwave.server import PolicyPlanner, PolicyRunner
 from tests.server.radios import CONTRIBUTION, play
 
 
 def planner(policy: str, num_selected: int = 3, *, everyone_computes: bool = False) -> PolicyPlanner:
     samples = np.resize(np.array([4, 8]), 9)
-    return PolicyPlanner(Chooser(POLICIES[policy](num_selected=num_selected), samples, 0, everyone_computes))
+    return PolicyPlanner(
+        PolicyRunner(POLICIES[policy](num_selected=num_selected), samples, 0, everyone_computes)
+    )
 
 
 def test_contributions_and_losses_reach_the_policy_that_ranks_them() -> None:
@@ -33,8 +35,8 @@ def test_everyone_may_compute_without_a_change_of_who_uploads(policy: str) -> No
 
 def test_samples_weigh_in_the_draw_of_candidates() -> None:
     # Devices 1, 3, 5, 7 have twice the samples of the others: 8/52 against 4/52 for the first draw.
-    chooser = Chooser(PowerOfChoice(1, num_candidates=1), np.resize(np.array([4, 8]), 9), seed=3)
-    one = PolicyPlanner(chooser)
+    runner = PolicyRunner(PowerOfChoice(1, num_candidates=1), np.resize(np.array([4, 8]), 9), seed=3)
+    one = PolicyPlanner(runner)
     count = np.zeros(9)
     for k in range(4000):
         count[one.ask(k, one.initial_state())] += 1
@@ -52,6 +54,6 @@ def test_as_many_models_are_kept_as_may_be_asked_for(policy: str, num_models: in
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_plan_says_whether_it_needed_the_reports(policy: str) -> None:
     plan = play(planner(policy), CONTRIBUTION).plan
-    assert plan.waits_for_reports is (policy in {"top-contribution", "power-of-choice"})
+    assert plan.needs_reports is (policy in {"top-contribution", "power-of-choice"})
     assert plan.reason == ""
     assert plan.scaled_contribution is None

@@ -9,12 +9,12 @@ import pytest
 
 from fedwave.errors import ProblemError
 from fedwave.selection import TopContribution, Uniform
-from fedwave.server import CellReports, Chooser, PolicyPlanner, Reports
+from fedwave.server import CellReports, PlannerDefaults, PolicyPlanner, PolicyRunner, Reports
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
-from fedwave.server.real_devices import reachable, told_of_fleet
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from tests.server.planners import cell_planner
+from tests.server.radios import all_arrived
 
 N, BLOCKS = 6, 2
 RNG = np.random.default_rng(0)
@@ -56,14 +56,12 @@ def test_a_planner_that_was_told_plans_as_one_that_knew() -> None:
     devices = [0, 2, 3, 5]
     knew, reports = cell_planner(TRUE_FLEET, SAMPLES, num_blocks=BLOCKS), reports_of(devices)
     channel = ChannelDraw(GAIN, np.zeros(BLOCKS))
-    expected, _ = knew.plan(0, reports, channel, knew.initial_state())
-    stranger = reachable(
-        cell_planner(NO_IDEA, np.ones(N, dtype=np.int64), num_blocks=BLOCKS),
-        present=np.array(devices),
-        num_samples=SAMPLES,
-    )
-    planner = told_of_fleet(stranger, told(devices))
-    got, _ = planner.plan(0, reports, told(devices).channel(N, np.zeros(BLOCKS)), planner.initial_state())
+    asked = np.array(devices)
+    expected = knew.plan(0, asked, reports, channel, knew.initial_state())
+    stranger = cell_planner(NO_IDEA, np.ones(N, dtype=np.int64), num_blocks=BLOCKS)
+    planner = stranger.with_devices(present=asked, num_samples=SAMPLES, told=told(devices))
+    told_channel = told(devices).channel(N, np.zeros(BLOCKS))
+    got = planner.plan(0, asked, reports, told_channel, planner.initial_state())
     assert len(expected.selected) == BLOCKS
     assert got.selected.tolist() == expected.selected.tolist()
     assert got.allocation is not None
@@ -85,51 +83,71 @@ def test_gains_that_are_the_same_on_all_blocks_need_one_number() -> None:
 
 def test_only_those_present_are_asked_and_chosen() -> None:
     present = np.array([1, 3, 4])
-    planner = reachable(
-        PolicyPlanner(Chooser(Uniform(2), SAMPLES, seed=0)), present=present, num_samples=SAMPLES
-    )
+    planner = PolicyPlanner(PolicyRunner(Uniform(2), SAMPLES, seed=0))
+    planner = planner.with_devices(present=present, num_samples=SAMPLES)
     asked = [set(planner.ask(k, planner.initial_state()).tolist()) for k in range(40)]
     assert all(len(few) == 2 and few <= {1, 3, 4} for few in asked)
     assert set.union(*asked) == {1, 3, 4}  # each of them gets its turn
-    everyone = PolicyPlanner(Chooser(Uniform(2), SAMPLES, seed=0, everyone_computes=True))
-    everyone = reachable(everyone, present=present, num_samples=SAMPLES)
+    everyone = PolicyPlanner(PolicyRunner(Uniform(2), SAMPLES, seed=0, everyone_computes=True))
+    everyone = everyone.with_devices(present=present, num_samples=SAMPLES)
     assert everyone.ask(0, everyone.initial_state()).tolist() == [1, 3, 4]
 
 
 def test_with_everybody_present_the_draws_are_those_of_a_simulation() -> None:
-    planner = PolicyPlanner(Chooser(Uniform(3), SAMPLES, seed=7))
-    all_there = reachable(planner, present=np.arange(N), num_samples=SAMPLES)
+    planner = PolicyPlanner(PolicyRunner(Uniform(3), SAMPLES, seed=7))
+    all_there = planner.with_devices(present=np.arange(N), num_samples=SAMPLES)
     for k in range(10):
         state = planner.initial_state()
         np.testing.assert_array_equal(planner.ask(k, state), all_there.ask(k, state))
 
 
 def test_a_planner_of_ones_own_stays_as_it_is() -> None:
-    class Own:
-        pass
+    own = PlannerDefaults()
+    assert own.with_devices(present=np.array([0]), num_samples=SAMPLES, told=told([0])) is own
 
-    own = Own()
-    assert reachable(own, present=np.array([0]), num_samples=SAMPLES) is own  # type: ignore[arg-type]
-    assert told_of_fleet(own, told([0])) is own  # type: ignore[arg-type]
+
+def test_a_cpu_below_the_cells_floor_is_planned_with_its_own_limit() -> None:
+    known = replace(TRUE_FLEET, min_frequency_hz=np.full(N, 4e8))
+    slow = replace(told([0, 1]), max_frequency_hz=np.array([1e8, 9e8]))
+    fleet = slow.fleet(known)
+    assert fleet.min_frequency_hz.tolist() == [1e8, *[4e8] * 5]
+    planner = cell_planner(known, SAMPLES, num_blocks=BLOCKS)
+    planner = planner.with_devices(present=np.array([0, 1]), num_samples=SAMPLES, told=slow)
+    at = np.array([0, 1])
+    plan = planner.plan(0, at, reports_of([0, 1]), slow.channel(N), planner.initial_state())
+    assert plan.allocation is not None
+    assert plan.allocation.cpu_frequency_hz[0] == 1e8
+    assert 4e8 <= plan.allocation.cpu_frequency_hz[1] <= 9e8
+
+
+def test_without_a_receivers_measurement_there_is_no_interference() -> None:
+    assert told([1]).channel(N).interference_w.tolist() == [0.0] * BLOCKS
+    alike = told([1, 2], GAIN[:, :1])  # one gain for all blocks: the planner knows how many there are
+    planner = cell_planner(TRUE_FLEET, SAMPLES, num_blocks=BLOCKS)
+    plan = planner.plan(0, np.array([1, 2]), reports_of([1, 2]), alike.channel(N), planner.initial_state())
+    assert plan.allocation is not None
+    assert sorted(plan.allocation.block_of_device[plan.selected].tolist()) == [0, 1]
 
 
 def test_exclusions_last_as_long_as_they_should_and_survive_planning() -> None:
-    planner = PolicyPlanner(Chooser(TopContribution(2), SAMPLES, seed=0))
+    planner = PolicyPlanner(PolicyRunner(TopContribution(2), SAMPLES, seed=0))
     state = planner.initial_state()
     assert excluded_until(state, N).tolist() == [0] * N
     state = exclude(state, [2, 5], until=7, num_devices=N)
     state = exclude(state, [5], until=9, num_devices=N)
-    _, after = planner.plan(0, reports_of([0, 1]), None, state)
-    assert excluded_until(after, N).tolist() == [0] * N  # a planner knows nothing of it
-    assert excluded_until(still_excluded(state, after), N).tolist() == [0, 0, 7, 0, 0, 9]
-    assert still_excluded(planner.initial_state(), after) is after
-    assert "history.times_selected" in still_excluded(state, after)
+    reports = reports_of([0, 1])
+    plan = planner.plan(0, np.array([0, 1]), reports, None, state)
+    after = planner.after(0, reports, plan, all_arrived(plan), state)
+    assert excluded_until(after, N).tolist() == [0, 0, 7, 0, 0, 9]  # what it does not know it keeps
+    forgetful = {"own": np.zeros(1)}  # another planner may return its own entries alone
+    assert excluded_until(still_excluded(state, forgetful), N).tolist() == [0, 0, 7, 0, 0, 9]
+    assert "own" in still_excluded(state, forgetful)
+    assert still_excluded(planner.initial_state(), forgetful) is forgetful
 
 
 def test_replacing_the_present_devices_does_not_change_the_planner() -> None:
     planner = cell_planner(NO_IDEA, SAMPLES, num_blocks=BLOCKS)
     before = replace(planner)
-    reachable(planner, present=np.array([0]), num_samples=SAMPLES)
-    told_of_fleet(planner, told([0]))
+    planner.with_devices(present=np.array([0]), num_samples=SAMPLES, told=told([0]))
     assert planner.fleet is before.fleet
-    assert planner.chooser is before.chooser
+    assert planner.runner is before.runner

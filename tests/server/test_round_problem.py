@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from fedwave.allocation import METHODS, Allocation, AllocationProblem, Method, a
 from fedwave.errors import ProblemError
 from fedwave.experiments import experiment_from
 from fedwave.experiments.build import build_simulation
-from fedwave.server import Reports, problem_of_cell, round_problem
-from fedwave.server.round_problem import round_workload_cycles
+from fedwave.server import RadioTerms, Reports, RoundAims, Work, problem_of_cell, round_problem
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.load import load_cell
 
@@ -38,14 +38,9 @@ def test_every_number_stands_at_its_place() -> None:
         contribution=np.array([9.0, 10.0]),
         channel=ChannelDraw(np.array([11.0, 12.0]), np.array([13.0, 14.0, 15.0])),
         fleet=FLEET,
-        workload_cycles=np.array([16.0, 17.0]),
-        bandwidth_hz=18.0,
-        noise_psd_w_per_hz=19.0,
-        model_bits=20.0,
-        energy_weight=21.0,
-        delay_weight=22.0,
-        max_delay_s=23.0,
-        max_energy_j=24.0,
+        terms=RadioTerms(num_blocks=3, bandwidth_hz=18.0, noise_psd_w_per_hz=19.0),
+        aims=RoundAims(energy_weight=21.0, delay_weight=22.0, max_delay_s=23.0, max_energy_j=24.0),
+        work=Work(model_bits=20.0, num_local_steps=2, num_samples=np.array([16, 17])),
     )
     assert problem.contribution.tolist() == [9.0, 10.0]
     assert problem.channel_gain.tolist() == [11.0, 12.0]
@@ -53,18 +48,51 @@ def test_every_number_stands_at_its_place() -> None:
     assert problem.max_power_w.tolist() == [1.0, 2.0]
     assert problem.max_frequency_hz.tolist() == [3.0, 4.0]
     assert problem.capacitance.tolist() == [5.0, 6.0]
-    assert problem.workload_cycles.tolist() == [16.0, 17.0]
+    assert problem.workload_cycles.tolist() == [2 * 7 * 16.0, 2 * 8 * 17.0]
     assert (problem.bandwidth_hz, problem.noise_psd_w_per_hz, problem.model_bits) == (18.0, 19.0, 20.0)
     assert (problem.energy_weight, problem.delay_weight) == (21.0, 22.0)
     assert problem.max_delay_s == 23.0
     assert np.broadcast_to(problem.max_energy_j, 2).tolist() == [24.0, 24.0]
 
 
-def test_the_work_is_steps_times_cycles_times_samples_of_those_that_compute() -> None:
-    samples = np.array([10, 20])
-    assert round_workload_cycles(FLEET, samples, 3).tolist() == [3 * 7 * 10, 3 * 8 * 20]
-    idle = round_workload_cycles(FLEET, samples, 3, np.array([False, True]))
-    assert idle.tolist() == [0.0, 3 * 8 * 20]
+def test_limits_and_floors_may_differ_between_devices() -> None:
+    fleet = replace(FLEET, min_frequency_hz=np.array([0.5, 1.5]))
+    problem = round_problem(
+        contribution=np.array([9.0, 10.0]),
+        channel=ChannelDraw(np.array([11.0, 12.0]), np.array([13.0])),
+        fleet=fleet,
+        terms=RadioTerms(num_blocks=1, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0),
+        aims=RoundAims(energy_weight=1.0, delay_weight=1.0, max_energy_j=np.array([2.0, np.inf])),
+        work=Work(model_bits=1.0, num_local_steps=3, num_samples=np.array([10, 20])),
+        computes=np.array([False, True]),
+    )
+    assert np.asarray(problem.max_energy_j).tolist() == [2.0, np.inf]
+    assert np.asarray(problem.min_frequency_hz).tolist() == [0.5, 1.5]
+    assert problem.workload_cycles.tolist() == [0.0, 3 * 8 * 20]
+
+
+def test_reports_that_nobody_needs_take_no_time_of_the_deadline() -> None:
+    def fixed_s(*, needs_reports: bool, computes: list[bool]) -> float:
+        return round_problem(
+            contribution=np.array([9.0, 10.0]),
+            channel=ChannelDraw(np.array([1.0, 1.5]), np.array([0.0])),  # SNR 1 and 3: 1 and 2 bit/s
+            fleet=FLEET,
+            terms=RadioTerms(
+                num_blocks=1,
+                bandwidth_hz=1.0,
+                noise_psd_w_per_hz=1.0,
+                risks=UploadRisks(deadline_s=1e6),
+                report_bits=4.0,
+            ),
+            aims=RoundAims(energy_weight=1.0, delay_weight=1.0),
+            work=Work(model_bits=1.0, num_local_steps=3, num_samples=np.array([10, 20])),
+            computes=np.array(computes),
+            needs_reports=needs_reports,
+        ).fixed_delay_s
+
+    assert fixed_s(needs_reports=True, computes=[True, True]) == pytest.approx(4.0 + 2.0)  # in turn
+    assert fixed_s(needs_reports=True, computes=[False, True]) == pytest.approx(2.0)
+    assert fixed_s(needs_reports=False, computes=[True, True]) == 0.0
 
 
 SETTINGS: dict[str, Any] = {
@@ -108,7 +136,7 @@ def test_the_problem_of_a_cell_is_the_one_that_training_meets_in_that_round(
         num_samples=train.num_samples,
         gradient_norms=np.ones((len(train), 3)),
     )
-    plan, _ = planner.plan(round_index, reports, world.channel(round_index), state)
+    plan = planner.plan(round_index, reports.device_index, reports, world.channel(round_index), state)
 
     cell = load_cell("paper-redrawn", num_devices=len(train), seed=4, overrides={"num_blocks": 3})
     problem = problem_of_cell(
@@ -177,7 +205,7 @@ def test_the_problem_of_a_street_cell_knows_its_modem_its_drain_its_losses_and_i
         num_samples=train.num_samples,
         gradient_norms=np.ones((len(train), 3)),
     )
-    planner.plan(2, reports, world.channel(2), planner.initial_state())
+    planner.plan(2, reports.device_index, reports, world.channel(2), planner.initial_state())
     sizes = {"round_index": 2, "num_samples": train.num_samples, "num_local_steps": 3, "model_bits": 1e6}
     problem = problem_of_cell(world.cell, worth, **sizes, **weights)
     assert_same_problem(problem, met[0])

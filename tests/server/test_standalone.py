@@ -15,7 +15,8 @@ for name in ("torch", "pydantic", "typer", "rich", "sklearn", "matplotlib", "fed
     sys.modules[name] = None
 import numpy as np
 from fedwave.selection import POLICIES
-from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner, Reports
+from fedwave.server import CellPlanner, Outcome, PolicyPlanner, PolicyRunner
+from fedwave.server import RadioTerms, Reports, RoundAims, Work
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 
@@ -23,19 +24,13 @@ fleet = Fleet(np.array([1.0, 1.0, 1.0]), np.ones(3), np.ones(3), np.full(3, 0.1)
 channel = ChannelDraw(np.array([1.0, 2.0, 3.0]), np.zeros(2))
 samples = np.array([10, 10, 10])
 over_cell = CellPlanner(
-    chooser=Chooser(POLICIES["top-contribution"](num_selected=3), samples, seed=0),
-    method="optimal",
+    runner=PolicyRunner(POLICIES["top-contribution"](num_selected=3), samples, seed=0),
     fleet=fleet,
-    num_blocks=2,
-    bandwidth_hz=1.0,
-    noise_psd_w_per_hz=1.0,
-    model_bits=1.0,
-    num_local_steps=1,
-    energy_weight=1.0,
-    delay_weight=1.0,
-    scale=ContributionScale(),
+    terms=RadioTerms(num_blocks=2, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0),
+    aims=RoundAims(energy_weight=1.0, delay_weight=1.0),
+    work=Work(model_bits=1.0, num_local_steps=1, num_samples=samples),
 )
-ideal = PolicyPlanner(Chooser(POLICIES["round-robin"](num_selected=2), samples, seed=0))
+ideal = PolicyPlanner(PolicyRunner(POLICIES["round-robin"](num_selected=2), samples, seed=0))
 for planner in (over_cell, ideal):
     state = planner.initial_state()
     for k in range(2):
@@ -47,7 +42,9 @@ for planner in (over_cell, ideal):
             num_samples=samples[asked],
             gradient_norms=np.ones((len(asked), 1)),
         )
-        plan, state = planner.plan(k, reports, channel, state)
+        plan = planner.plan(k, asked, reports, channel, state)
+        outcome = Outcome(plan.selected, np.zeros(len(plan.selected), dtype=np.int64))
+        state = planner.after(k, reports, plan, outcome, state)
         print(plan.selected.tolist(), state["history.times_selected"].tolist())
 loaded = {name.split(".")[0] for name in sys.modules if sys.modules[name] is not None}
 print(sorted(loaded & {"torch", "pydantic", "typer", "rich", "sklearn", "matplotlib"}))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedwave.allocation import Allocation
-from fedwave.server import CellPlanner
+from fedwave.server import CellPlanner, Outcome, RoundCosts
 from fedwave.settings import validate
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.ledger import RoundCosts
-from fedwave.simulation.world import Outcome
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.delivery import UploadFate
@@ -82,7 +80,7 @@ class HandCell:
         """Return a round in which the computing devices report these of the contributions."""
         channel = self.world.channel(round_index)
         planned = play(self.planner, contribution, round_index, channel)
-        return Played(planned, self.world.play(round_index, planned.plan, planned.reports, channel))
+        return Played(planned, self.world.answer(round_index, planned.plan, planned.reports, channel))
 
 
 def hand_cell(
@@ -103,11 +101,9 @@ def hand_cell(
     )
     world = CellWorld(
         cell=cell,
-        num_samples=np.resize(np.array([4, 8]), num_devices),
-        num_local_steps=planner.num_local_steps,
-        model_bits=planner.model_bits,
+        terms=replace(cell.terms, report_bits=planner.terms.report_bits),
+        work=planner.work,
         seed=seed,
-        report_bits=planner.report_bits,
         idle_power_w=idle_power_w,
     )
     return HandCell(planner, world)

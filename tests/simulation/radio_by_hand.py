@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fedwave.allocation import Allocation, Status
-from fedwave.server import Plan, Reports
+from fedwave.server import Outcome, Plan, Reports, RoundCosts, Work
 from fedwave.settings import validate
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.ledger import RoundCosts
-from fedwave.simulation.world import Outcome
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.config import CellConfig
@@ -34,12 +33,13 @@ def world(*, num_devices: int = 2, settings: dict[str, Any] | None = None, **opt
         num_devices=num_devices,
         seed=options.pop("seed", 0),
     )
+    report_bits = options.pop("report_bits", 0.0)
+    work = Work(model_bits=8.0, num_local_steps=1, num_samples=np.full(num_devices, 4))
     return CellWorld(
         **{
             "cell": cell,
-            "num_samples": np.full(num_devices, 4),
-            "num_local_steps": 1,
-            "model_bits": 8.0,
+            "terms": replace(cell.terms, report_bits=report_bits),
+            "work": replace(work, **{name: options.pop(name) for name in vars(work) if name in options}),
             "seed": 0,
             **options,
         }
@@ -80,7 +80,7 @@ def play(
         gradient_norms=np.ones((len(who), 1)),
     )
     draw = ChannelDraw(np.array(gain, dtype=float), np.array(interference_w or [0.0, 0.0]))
-    return place.play(0, Plan(selected=np.flatnonzero(blocks >= 0), allocation=allocation), reports, draw)
+    return place.answer(0, Plan(selected=np.flatnonzero(blocks >= 0), allocation=allocation), reports, draw)
 
 
 def costs_of(outcome: Outcome) -> RoundCosts:

@@ -16,10 +16,8 @@ from fedwave.allocation.solution import Status
 from fedwave.errors import ProblemError
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.rng import Stream, generator
-from fedwave.server import Plan, problem_of_cell
+from fedwave.server import Outcome, Plan, RoundCosts, Work, problem_of_cell
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.ledger import RoundCosts
-from fedwave.simulation.world import Outcome
 from fedwave.wireless.delivery import UploadFate
 from fedwave.wireless.load import load_cell
 from tests.server.radios import (
@@ -102,11 +100,9 @@ def test_a_plan_written_by_hand_costs_what_the_equations_say() -> None:
     samples = np.array([11, 12, 13, 14])
     world = CellWorld(
         cell=cell,
-        num_samples=samples,
-        num_local_steps=5,
-        model_bits=2.5,
+        terms=replace(cell.terms, report_bits=0.25),
+        work=Work(model_bits=2.5, num_local_steps=5, num_samples=samples),
         seed=0,
-        report_bits=0.25,
         idle_power_w=0.125,
     )
     draw, fleet = world.channel(6), cell.fleet
@@ -129,7 +125,7 @@ def test_a_plan_written_by_hand_costs_what_the_equations_say() -> None:
         ),
     )
     reports = play(cell_planner(fleet, 3, policy="round-robin", num_selected=3), [1.0] * 4, 0, draw).reports
-    outcome = world.play(6, plan, reports, draw)
+    outcome = world.answer(6, plan, reports, draw)
     costs = outcome.costs
     assert costs is not None
     assert outcome.received.tolist() == [0, 2]
@@ -374,17 +370,11 @@ def paper_round(
     planner = cell_planner(
         cell.fleet, cell.num_blocks, method=method, deadline_s=deadline_s, report_bits=report_bits
     )
-    world = CellWorld(
-        cell=cell,
-        num_samples=planner.chooser.num_samples,
-        num_local_steps=2,
-        model_bits=1.0,
-        seed=0,
-        report_bits=report_bits,
-    )
+    terms = replace(cell.terms, report_bits=report_bits)
+    world = CellWorld(cell=cell, terms=terms, work=planner.work, seed=0)
     worth = np.random.default_rng(0).uniform(100.0, 900.0, 30).tolist()
     planned = play(planner, worth, 0, world.channel(0))
-    outcome = world.play(0, planned.plan, planned.reports, world.channel(0))
+    outcome = world.answer(0, planned.plan, planned.reports, world.channel(0))
     assert outcome.costs is not None
     return planned.plan, outcome, outcome.costs
 
@@ -462,16 +452,16 @@ def test_a_plan_without_blocks_or_a_round_without_a_channel_cannot_be_played(tmp
     reports, channel = played.planned.reports, cell.world.channel(0)
     for plan, air in ((Plan(selected=np.array([0])), channel), (played.planned.plan, None)):
         with pytest.raises(
-            ProblemError, match="a cell plays plans with blocks and powers, got none. Use a C"
+            ProblemError, match="a cell answers plans with blocks and powers, got none. Use a C"
         ):
-            cell.world.play(0, plan, reports, air)
+            cell.world.answer(0, plan, reports, air)
 
 
 def played_with_power(cell: HandCell, power_w: list[float]) -> Outcome:
     channel = cell.world.channel(0)
     planned = play(cell.planner, [5.0, 4.0], 0, channel)
     allocation = replace(planned.allocation, transmit_power_w=np.array(power_w))
-    return cell.world.play(0, replace(planned.plan, allocation=allocation), planned.reports, channel)
+    return cell.world.answer(0, replace(planned.plan, allocation=allocation), planned.reports, channel)
 
 
 def test_an_upload_that_never_ends_is_refused_unless_there_is_a_deadline(tmp_path: Path) -> None:
@@ -488,11 +478,5 @@ def test_an_upload_that_never_ends_is_refused_unless_there_is_a_deadline(tmp_pat
 
 def test_reports_and_waiting_are_free_unless_said(tmp_path: Path) -> None:
     world = greedy_cell(tmp_path).world
-    plain = CellWorld(
-        cell=world.cell,
-        num_samples=world.num_samples,
-        num_local_steps=world.num_local_steps,
-        model_bits=world.model_bits,
-        seed=0,
-    )
-    assert (plain.report_bits, plain.idle_power_w) == (0.0, 0.0)
+    plain = CellWorld(cell=world.cell, terms=world.cell.terms, work=world.work, seed=0)
+    assert (plain.terms.report_bits, plain.idle_power_w) == (0.0, 0.0)

@@ -13,18 +13,16 @@ from fedwave.allocation import Allocation
 from fedwave.allocation.solution import Status
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Classification, Regression
-from fedwave.server import Plan, Reports
+from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.columns import (
     DEVICE_COLUMNS,
     HELDOUT_COLUMNS,
     ROUND_COLUMNS,
-    Facts,
     kind_of,
     record_round,
 )
-from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
-from fedwave.simulation.round import RoundEvents
-from fedwave.simulation.world import Outcome
+from fedwave.simulation.facts import RoundFacts, RunFrame
+from fedwave.simulation.ledger import Ledger
 from fedwave.wireless.delivery import UploadFate
 
 NAN = math.nan
@@ -90,21 +88,21 @@ HELDOUT = HeldOutResult(
 )
 
 
-def facts(**changes: Any) -> Facts:
-    outcome = Outcome(np.array([0]), FATE, COSTS)
-    events = RoundEvents(round_index=9, reports=REPORTS, plan=PLAN, outcome=outcome)
-    for name in ("plan", "outcome"):
-        if name in changes:
-            events = replace(events, **{name: changes.pop(name)})
-    return Facts(
+def facts(*, metric: Any = Classification.metric, **changes: Any) -> RoundFacts:
+    return RoundFacts(
         **{
-            "events": events,
+            "round_index": 9,
+            "reports": REPORTS,
+            "plan": PLAN,
+            "outcome": Outcome(np.array([0]), FATE, COSTS),
             "heldout": HELDOUT,
             "ledger": Ledger(100.0, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
-            "device_ids": DEVICE_IDS,
-            "turning_point": np.array([1.5, 99.0, 2.5, 2.0, 7.0, 7.0]),  # 1 < 1.5, 6 < 7; 2 is not below 2
-            "metric": Classification.metric,
             "wall_time_s": 0.75,
+            "frame": RunFrame(
+                device_ids=DEVICE_IDS,
+                turning_point=np.array([1.5, 99.0, 2.5, 2.0, 7.0, 7.0]),  # 1 < 1.5, 6 < 7; 2 not below 2
+                metric=metric,
+            ),
             **changes,
         }
     )

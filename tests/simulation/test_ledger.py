@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose
 
-from fedwave.simulation.ledger import Ledger, RoundCosts
+from fedwave.server import RoundCosts
+from fedwave.simulation.ledger import Ledger
 
 COSTS = RoundCosts(
     compute_energy_j=np.array([1.0, 2.0]),

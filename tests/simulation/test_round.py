@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from fedwave.learning import Parameters
-from fedwave.server import Plan, PlannerState, Reports
-from fedwave.simulation.ledger import Ledger, RoundCosts
-from fedwave.simulation.round import Federation, RoundEvents, play_round
+from fedwave.server import Outcome, Plan, PlannerState, Reports, RoundCosts
+from fedwave.simulation.facts import RoundFacts
+from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
-from fedwave.simulation.world import Outcome
+from fedwave.units import FloatArray
 from fedwave.wireless.channel_draw import ChannelDraw
 
 CHANNEL = ChannelDraw(np.ones(4), np.zeros(2))
@@ -52,16 +53,20 @@ class Actors:
 
     outcome: Outcome
     models: dict[int, Parameters]
+    planned: Plan = PLAN
     log: list[Any] = field(default_factory=list)
 
     # The world
+    counts_costs = True
+    fleet = None
+
     def channel(self, round_index: int) -> ChannelDraw:
         self.log.append(("channel", round_index))
         return CHANNEL
 
-    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
-        assert (plan, reports, channel) == (PLAN, REPORTS, CHANNEL)
-        self.log.append(("play", round_index))
+    def answer(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
+        assert (plan, reports, channel) == (self.planned, REPORTS, CHANNEL)
+        self.log.append(("answer", round_index))
         return self.outcome
 
     # The planner
@@ -75,11 +80,30 @@ class Actors:
         return REPORTS.device_index
 
     def plan(
-        self, round_index: int, reports: Reports, channel: ChannelDraw | None, state: PlannerState
-    ) -> tuple[Plan, PlannerState]:
+        self,
+        round_index: int,
+        asked: Any,
+        reports: Reports,
+        channel: ChannelDraw | None,
+        state: PlannerState,
+    ) -> Plan:
+        assert asked is REPORTS.device_index
         assert (reports, channel) == (REPORTS, CHANNEL)
         self.log.append(("plan", round_index, dict(state)))
-        return PLAN, {"seen": "after"}  # type: ignore[dict-item]
+        return self.planned
+
+    def after(
+        self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
+    ) -> PlannerState:
+        assert (reports, plan, outcome) == (REPORTS, self.planned, self.outcome)
+        self.log.append(("after", round_index, dict(state)))
+        return {"seen": "after"}  # type: ignore[dict-item]
+
+    def with_devices(self, **devices: Any) -> Actors:
+        raise AssertionError("all simulated devices are there")
+
+    def describe(self) -> dict[str, Any]:
+        raise AssertionError("a summary is no part of the round")
 
     # The devices
     def report(self, round_index: int, parameters: Parameters, device_index: Any, *, max_models: int) -> Any:
@@ -101,7 +125,7 @@ class Actors:
 
 @dataclass
 class SumsUp:
-    """A server step: the sum of the models; its state is the number of models so far."""
+    """A server step: the weighted sum of the models; its state is the number of models so far."""
 
     log: list[Any]
 
@@ -109,10 +133,14 @@ class SumsUp:
         raise AssertionError("a round starts from the state that it is given")
 
     def step(
-        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+        self,
+        parameters: Parameters,
+        models: Iterable[Parameters],
+        weights: FloatArray | None,
+        state: Parameters,
     ) -> tuple[Parameters, Parameters]:
         assert parameters is THETA
-        self.log.append("step")
+        self.log.append("step" if weights is None else ("step", weights.tolist()))
         taken = [model["w"] for model in models]
         return {"w": torch.stack(taken).sum(0)}, {"count": state["count"] + len(taken)}
 
@@ -123,8 +151,9 @@ def play(
     ledger: Ledger | None = None,
     models: dict[int, Parameters] = MODELS,
     bits_per_parameter: int = 32,
-) -> tuple[State, State, RoundEvents, list[Any]]:
-    actors = Actors(outcome, models)
+    plan: Plan = PLAN,
+) -> tuple[State, State, RoundFacts, list[Any]]:
+    actors = Actors(outcome, models, plan)
     federation = Federation(
         planner=actors,
         world=actors,
@@ -132,30 +161,31 @@ def play(
         bits_per_parameter=bits_per_parameter,
     )
     before = State(4, THETA, {"count": torch.tensor(10)}, {"seen": "before"}, ledger)  # type: ignore[dict-item]
-    after, events = play_round(federation, actors, before)
-    return before, after, events, actors.log
+    after, facts = play_round(federation, actors, before)
+    return before, after, facts, actors.log
 
 
 def test_the_actors_take_their_turns_as_in_algorithm_1() -> None:
     outcome = Outcome(np.array([0, 3]), np.zeros(2, dtype=np.int64))
-    before, after, events, log = play(outcome)
+    before, after, facts, log = play(outcome)
     assert log == [
         ("channel", 4),
         ("ask", 4, {"seen": "before"}),
         ("report", 4, [0, 2, 3], 17),
         ("plan", 4, {"seen": "before"}),
-        ("play", 4),
+        ("answer", 4),
         "step",
         ("upload", 0),
         ("upload", 3),
+        ("after", 4, {"seen": "before"}),
     ]
     assert after.next_round == 5
     assert after.parameters["w"].tolist() == [7.0, 14.0]
     assert int(after.server_step["count"]) == 12
     assert after.planner == {"seen": "after"}
     assert after.ledger is None
-    assert events.round_index == 4
-    assert (events.reports, events.plan, events.outcome) == (REPORTS, PLAN, outcome)
+    assert facts.round_index == 4
+    assert (facts.reports, facts.plan, facts.outcome) == (REPORTS, PLAN, outcome)
     # The state that it started from is untouched.
     assert (before.next_round, before.planner) == (4, {"seen": "before"})
     assert before.parameters["w"].tolist() == [1.0, 2.0]
@@ -172,7 +202,7 @@ def test_only_what_arrived_enters_the_servers_step() -> None:
 def test_when_nothing_arrives_model_and_server_step_stay_but_the_round_has_passed() -> None:
     nobody = Outcome(np.zeros(0, dtype=np.int64), np.array([1, 1]), costs())
     before, after, _, log = play(nobody)
-    assert log[-1] == ("play", 4)  # no step, no upload
+    assert log[-1] == ("after", 4, {"seen": "before"})  # no step, no upload
     assert after.parameters is before.parameters
     assert after.server_step is before.server_step
     assert after.planner == {"seen": "after"}
@@ -206,3 +236,28 @@ def test_an_upload_with_fewer_bits_is_the_rounded_change_to_the_global_model(bit
     _, after, _, _ = play(outcome, models=models, bits_per_parameter=bits)
     expected = 2 * (1.0 + (change if exact else 1.0))
     assert after.parameters["w"].tolist() == [expected, 8.0]
+
+
+def test_the_step_gets_the_weights_of_those_that_arrived() -> None:
+    weighted = Plan(selected=np.array([0, 2, 3]), weights=np.array([1.0, 10.0, 4.0]))
+    _, _, _, log = play(Outcome(np.array([0, 3]), np.array([0, 1, 0])), plan=weighted)
+    assert ("step", [1.0, 4.0]) in log
+
+
+def test_the_facts_of_a_round_have_the_ledger_after_it() -> None:
+    _, after, facts, _ = play(Outcome(np.array([0]), np.array([0, 1]), costs(2.0)))
+    assert facts.ledger is after.ledger
+    assert facts.frame is None
+
+
+def test_a_planner_without_a_member_is_named_before_the_first_round() -> None:
+    class Forgetful:
+        def initial_state(self) -> PlannerState:
+            return {}
+
+        ask = plan = with_devices = describe = initial_state
+        max_models = 1
+
+    actors = Actors(Outcome(np.array([0]), np.zeros(2, dtype=np.int64)), MODELS)
+    with pytest.raises(TypeError, match=r"a planner must have .*, got .* without after\. Derive it from"):
+        Federation(planner=Forgetful(), world=actors, server_step=SumsUp([]))  # type: ignore[arg-type]

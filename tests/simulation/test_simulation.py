@@ -10,8 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from examples import plain_nufm
-from examples.plain_nufm import Loss, Theta, plain_devices, theta_of
 from fedwave.devices.base import HeldOutResult
 from fedwave.errors import DivergenceError
 from fedwave.experiments import experiment_from
@@ -19,12 +17,19 @@ from fedwave.experiments.build import build_simulation
 from fedwave.learning import LOCAL_RULES
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES
-from fedwave.server import Planner, PlannerState
+from fedwave.server import PlannerAround
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
-from tests.devices.plain_rules import GRADIENTS
-from tests.simulation.plain_server import PlainServer
+from tests.simulation.plain import (
+    Loss,
+    PlainServer,
+    Theta,
+    plain_devices,
+    plain_evaluation,
+    plain_update,
+    theta_of,
+)
 
 INNER_LR, META_LR = 0.05, 0.03
 PENALTIES = {"similarity_penalty": 0.3, "variance_penalty": 0.4}
@@ -112,11 +117,11 @@ def plain_run(
     for k in range(sim.num_rounds):
         asked = server.asked(k)
         updates = [
-            plain_nufm.local_update(
+            plain_update(
                 module,
                 theta,
                 devices[i],
-                gradient=GRADIENTS[gradient],
+                gradient=gradient,
                 inner_lr=INNER_LR,
                 meta_lr=META_LR,
                 num_local_steps=num_local_steps,
@@ -125,7 +130,7 @@ def plain_run(
             for i in asked
         ]
         scores = [
-            plain_nufm.contribution(update.norms, devices[i].num_samples, **PENALTIES)
+            update.contribution(devices[i].num_samples, **PENALTIES)
             for i, update in zip(asked, updates, strict=True)
         ]
         chosen = server.select(asked, scores, [update.loss for update in updates])
@@ -206,7 +211,7 @@ def test_regression_on_sine_waves_equals_the_plain_loop(gradient: str) -> None:
     module = sim.model.to_module(train(sim)[0].parameters).double()
     devices = plain_devices(sim.heldout.dataset, sim.heldout.devices)
     by_hand = [
-        plain_nufm.evaluation(module, theta_of(module), own, num_steps=1, inner_lr=INNER_LR, loss=F.mse_loss)
+        plain_evaluation(module, theta_of(module), own, num_steps=1, inner_lr=INNER_LR, loss=F.mse_loss)
         for own in devices
     ]
     last = records[-1].columns
@@ -313,7 +318,7 @@ def test_evaluation_is_each_held_out_device_adapted_by_hand(
     module = sim.model.to_module({name: value.double() for name, value in state.parameters.items()})
     devices = plain_devices(sim.heldout.dataset, sim.heldout.devices, standardise=standardise)
     by_hand = [
-        plain_nufm.evaluation(module, theta_of(module), own, num_steps=num_steps, inner_lr=inner_lr)
+        plain_evaluation(module, theta_of(module), own, num_steps=num_steps, inner_lr=inner_lr)
         for own in devices
     ]
     np.testing.assert_allclose(result.loss, [loss for loss, _ in by_hand], rtol=2e-5)
@@ -380,21 +385,15 @@ def test_the_number_of_workers_changes_nothing_at_all(kind: str) -> None:
             assert timeless == {k: v for k, v in other.columns.items() if k != "wall_time_s"}
 
 
-@dataclass(frozen=True)
-class KeepsFew:
+@dataclass(frozen=True, eq=False)
+class KeepsFew(PlannerAround):
     """Plans as another planner does, but lets fewer models be kept than it chooses."""
 
-    inner: Planner
-    max_models: int
+    num_models: int
 
-    def initial_state(self) -> PlannerState:
-        return self.inner.initial_state()
-
-    def ask(self, round_index: int, state: PlannerState) -> Any:
-        return self.inner.ask(round_index, state)
-
-    def plan(self, *arguments: Any) -> Any:
-        return self.inner.plan(*arguments)
+    @property
+    def max_models(self) -> int:
+        return self.num_models
 
 
 @pytest.mark.parametrize("max_models", [0, 1, 3])

@@ -9,7 +9,7 @@ import torch
 from fedwave.errors import RunError
 from fedwave.learning.server_steps import ServerMomentum
 from fedwave.selection import History
-from fedwave.server.memory import history_to_state
+from fedwave.server.policy_runner import history_to_state
 from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.state import PARTS, State
 
@@ -21,6 +21,7 @@ def full_state() -> State:
     _, velocity = step.step(
         PARAMETERS,
         [{name: 2.0 * value for name, value in PARAMETERS.items()}],
+        None,
         step.initial_state(PARAMETERS),
     )
     planner = {

@@ -19,7 +19,7 @@ def test_everybody_arrives_at_no_cost(selected: list[int]) -> None:
         radio_planner(GREEDY_RADIO).planner, CONTRIBUTION[:2], 0, radio_planner(GREEDY_RADIO).channel
     )
     plan = Plan(selected=np.array(selected, dtype=np.int64))
-    outcome = world.play(3, plan, reports.reports, None)
+    outcome = world.answer(3, plan, reports.reports, None)
     assert outcome.received.tolist() == selected
     assert outcome.fate.tolist() == [UploadFate.ARRIVED] * len(selected)
     assert outcome.costs is None

@@ -13,7 +13,7 @@ import fedwave
 
 # A new process must import the package under test, not another installed copy.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(fedwave.__file__).parents[1])}
-SERVER_SIDE = ("fleet", "channel_draw", "link", "delivery", "reporting")
+SERVER_SIDE = ("fleet", "channel_draw", "link", "delivery", "phases", "terms")
 HEAVY = ("pydantic", "scipy", "torch", "matplotlib", "typer", "rich")
 
 

@@ -47,7 +47,15 @@ from fedwave.learning.tasks import TASKS
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
-from fedwave.server import CellPlanner, Chooser, ContributionScale, PolicyPlanner
+from fedwave.server import (
+    CellPlanner,
+    ContributionScale,
+    Planner,
+    PolicyPlanner,
+    PolicyRunner,
+    RoundAims,
+    Work,
+)
 from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.round import Federation
@@ -321,16 +329,21 @@ def build_federation(
     wanted = experiment.selection.num_selected
     num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
     require_enough_devices(num_selected, len(train))
-    planner = PolicyPlanner(build_chooser(experiment, train, num_selected))
+    planner = build_planner(experiment, PolicyPlanner(build_runner(experiment, train, num_selected)))
     return Federation(planner=planner, world=IdealWorld(), server_step=step), ()
 
 
-def build_chooser(experiment: Experiment, train: DevicePool, num_selected: int) -> Chooser:
+def build_planner(experiment: Experiment, described: Planner) -> Planner:
+    """Return the planner: the one that selection and cell describe, or one of the user's around it."""
+    return described
+
+
+def build_runner(experiment: Experiment, train: DevicePool, num_selected: int) -> PolicyRunner:
     """Return the selection policy with the run's random numbers."""
     section = experiment.selection
     options: Mapping[str, Any] = section.options
     policy: SelectionPolicy = POLICIES[section.policy](num_selected=num_selected, **options)
-    return Chooser(policy, train.num_samples, experiment.seed, section.everyone_computes)
+    return PolicyRunner(policy, train.num_samples, experiment.seed, section.everyone_computes)
 
 
 def operations_per_sample(
@@ -359,40 +372,30 @@ def _over_a_cell(
     cell = Cell.build(section, num_devices=len(train), seed=experiment.seed, operations_per_sample=operations)
     cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
     num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
-    bits = model_bits(section, model)
-    num_local_steps = experiment.algorithm.num_local_steps
-    planner = CellPlanner(
-        chooser=build_chooser(experiment, train, num_selected),
+    terms = replace(cell.terms, report_bits=section.report_bits)
+    work = Work(
+        model_bits=model_bits(section, model),
+        num_local_steps=experiment.algorithm.num_local_steps,
+        num_samples=train.num_samples,
+    )
+    described = CellPlanner(
+        runner=build_runner(experiment, train, num_selected),
+        fleet=cell.fleet,
+        terms=terms,
+        aims=RoundAims(
+            energy_weight=section.energy_weight,
+            delay_weight=section.delay_weight,
+            scale=ContributionScale(section.contribution_scale, section.contribution_constant),
+            max_delay_s=section.max_delay_s,
+            max_energy_j=section.max_energy_j,
+        ),
+        work=work,
         method=section.method,
         method_options=section.method_options,
-        fleet=cell.fleet,
-        num_blocks=cell.num_blocks,
-        bandwidth_hz=cell.bandwidth_hz,
-        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
-        model_bits=bits,
-        num_local_steps=num_local_steps,
-        energy_weight=section.energy_weight,
-        delay_weight=section.delay_weight,
-        scale=ContributionScale(section.contribution_scale, section.contribution_constant),
-        max_delay_s=section.max_delay_s,
-        max_energy_j=section.max_energy_j,
-        deadline_s=section.losses.deadline_s,
-        outage_snr=cell.upload_risks.planned_min_snr,
-        packet_error_waterfall=section.losses.packet_error_waterfall,
-        report_bits=section.report_bits,
-        rate=cell.rate_model,
-        radio=cell.radio_power,
-        min_frequency_hz=cell.fleet.min_frequency_hz,
-        downlink=cell.downlink,
     )
+    planner = build_planner(experiment, described)
     world = CellWorld(
-        cell=cell,
-        num_samples=train.num_samples,
-        num_local_steps=num_local_steps,
-        model_bits=bits,
-        seed=experiment.seed,
-        report_bits=section.report_bits,
-        idle_power_w=section.idle_power_w,
+        cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
     )
     federation = Federation(
         planner=planner, world=world, server_step=step, bits_per_parameter=section.bits_per_parameter

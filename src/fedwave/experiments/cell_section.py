@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from fedwave.allocation import METHODS, method_options
 from fedwave.errors import ConfigError
 from fedwave.experiments.part_options import require_part_options
-from fedwave.server.contribution_scale import ScaleKind
+from fedwave.server.aims import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
 from fedwave.settings.options import require_known
 from fedwave.wireless.config import CellConfig

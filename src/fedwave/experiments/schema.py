@@ -218,7 +218,7 @@ class SelectionSection(Section):
     @model_validator(mode="after")
     def _known(self) -> SelectionSection:
         require_known(self.policy, POLICIES, key="selection.policy")
-        known = options_of(POLICIES[self.policy], reserved=("num_selected", "compares_reports"))
+        known = options_of(POLICIES[self.policy], reserved=("num_selected", "needs_reports"))
         require_part_options(
             self.options, POLICIES[self.policy], known, table="selection.options", owner=self.policy
         )

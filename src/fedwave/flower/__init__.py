@@ -16,26 +16,26 @@ import_extra("flwr", purpose="training on real devices", extra="flower")
 
 if TYPE_CHECKING:
     from fedwave.flower.client import client_app
-    from fedwave.flower.device import Device, Update
+    from fedwave.flower.device import Device, DeviceReport, RadioFacts
     from fedwave.flower.experiment import (
         device_of_experiment,
         initial_arrays,
         simulation_of,
         strategy_of_experiment,
     )
-    from fedwave.flower.messages import Grant, Radio
+    from fedwave.flower.messages import Grant
     from fedwave.flower.pool_device import PoolDevice
     from fedwave.flower.secure import SecureSum
     from fedwave.flower.strategy import TwoPhase
 
 __all__ = [
     "Device",
+    "DeviceReport",
     "Grant",
     "PoolDevice",
-    "Radio",
+    "RadioFacts",
     "SecureSum",
     "TwoPhase",
-    "Update",
     "client_app",
     "device_of_experiment",
     "initial_arrays",

@@ -50,6 +50,7 @@ def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
         "num_local_steps": local.num_local_steps,
         "min_nodes": len(simulation.train),
         "audit": audit_of(simulation),
+        "frame": simulation.frame,
         **options,
     }
     return TwoPhase(simulation.federation, **settings)

@@ -10,8 +10,6 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
-from fedwave.units import FloatArray
-
 HELLO = "query.hello"  # once to every node: which device it is, and how many samples it has
 REPORT = "train.report"  # phase 1: the model goes out, a few numbers come back
 UPLOAD = "train.upload"  # phase 2, to the chosen alone: a few numbers go out, the model comes back
@@ -23,15 +21,8 @@ ARRAYS, METRICS, CONFIG = "arrays", "metrics", "config"  # the records of a mess
 NamedArrays = dict[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Radio:
-    """What a device in a radio cell says of itself, and the channel that it measured for the round."""
-
-    channel_gain: FloatArray  # h of each block, or one for all
-    max_power_w: float
-    max_frequency_hz: float
-    capacitance: float
-    cycles_per_sample: float  # c; the workload is tau c D
+class BadReply(Exception):  # noqa: N818 - it is a verdict on a reply, not an error of ours
+    """Says in one line why a reply is dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,10 @@ import numpy as np
 from flwr.serverapp import Grid
 from flwr.supercore import log
 
-from fedwave.flower.account import RoundAccount
-from fedwave.flower.checks import BadReply, metrics_of, num_samples_of
-from fedwave.flower.messages import ANY_DEVICE, HELLO, message_to
+from fedwave.flower.checks import metrics_of
+from fedwave.flower.device import num_samples_of
+from fedwave.flower.message_log import MessageLog
+from fedwave.flower.messages import ANY_DEVICE, HELLO, BadReply, message_to
 from fedwave.units import IntArray
 
 MAX_HELLO_BYTES = 4096
@@ -72,29 +73,29 @@ class Nodes:
 
 
 def greet(
-    grid: Grid, nodes: Nodes, config: Mapping[str, Any], *, timeout_s: float, account: RoundAccount
+    grid: Grid, nodes: Nodes, config: Mapping[str, Any], *, timeout_s: float, message_log: MessageLog
 ) -> None:
     """Let the nodes that are new say which device they are."""
     newcomers = nodes.connected(grid.get_node_ids())
     if not newcomers:
         return
     messages = [message_to(node, HELLO, config=config, ttl_s=timeout_s) for node in newcomers]
-    account.sent("hello", messages)
+    message_log.sent("hello", messages)
     replies = list(grid.send_and_receive(messages, timeout=timeout_s))
-    account.came("hello", replies)
+    message_log.came("hello", replies)
     hellos: dict[int, Mapping[str, Any]] = {}
     for reply in replies:
         try:
             hellos[reply.metadata.src_node_id] = metrics_of(reply, MAX_HELLO_BYTES)
         except BadReply as why:
-            account.drop(reply.metadata.src_node_id, "hello", why)
+            message_log.drop(reply.metadata.src_node_id, "hello", why)
     # First those that ask for a place, then the others by their ids: never by who happens to answer first.
     for node in sorted(hellos, key=lambda node: (hellos[node].get("device") == ANY_DEVICE, node)):
         try:
             device = nodes.welcome(node, hellos[node])
             log(INFO, "node %d is device %d, with %d samples", node, device, nodes.num_samples[device])
         except BadReply as why:
-            account.drop(node, "hello", why)
+            message_log.drop(node, "hello", why)
 
 
 def wait_for_nodes(grid: Grid, min_nodes: int) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.errors import ConfigError
-from fedwave.flower.device import Update
-from fedwave.flower.messages import Grant, Radio
+from fedwave.flower.device import DeviceReport, RadioFacts
+from fedwave.flower.messages import Grant, NamedArrays
 from fedwave.flower.parameters import from_parameters, to_parameters
 from fedwave.learning.parameters import unstack
-from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.simulation import Simulation
 
 
@@ -38,27 +37,30 @@ class PoolDevice:
         """D_i."""
         return int(self.simulation.train.num_samples[self.position])
 
-    def update(self, round_index: int, arrays: Mapping[str, NDArray[Any]]) -> Update:
-        """Return the local update, computed as a chunk of one device."""
+    def update(
+        self, round_index: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[NamedArrays, DeviceReport]:
+        """Return the local update, computed as a chunk of one device, and what it reports."""
         local, at = self.simulation.local, np.array([self.position])
         chunk = local.compute(round_index, to_parameters(arrays), at)
-        report = local.reports(at, chunk.gradient_norms, chunk.loss)
-        return Update(
-            arrays=from_parameters(unstack(chunk.parameters, 0)),
-            contribution=float(report.contribution[0]),
-            loss=float(report.loss[0]),
+        row = local.reports(at, chunk.gradient_norms, chunk.loss)
+        report = DeviceReport(
+            contribution=float(row.contribution[0]),
+            loss=float(row.loss[0]),
             num_samples=self.num_samples,
             gradient_norms=chunk.gradient_norms[0],
+            radio=self._radio(round_index),
         )
+        return from_parameters(unstack(chunk.parameters, 0)), report
 
-    def radio(self, round_index: int) -> Radio | None:
-        """Return what the experiment's cell has for this device."""
+    def _radio(self, round_index: int) -> RadioFacts | None:
+        """Return what the experiment's world has for this device; None where there is no radio."""
         world = self.simulation.federation.world
-        if not isinstance(world, CellWorld):
+        fleet, channel = world.fleet, world.channel(round_index)
+        if fleet is None or channel is None:
             return None
-        fleet, gain = world.cell.fleet, world.channel(round_index).channel_gain
-        return Radio(
-            channel_gain=np.atleast_1d(gain[self.position]),
+        return RadioFacts(
+            channel_gain=np.atleast_1d(channel.channel_gain[self.position]),
             max_power_w=float(fleet.max_power_w[self.position]),
             max_frequency_hz=float(fleet.max_frequency_hz[self.position]),
             capacitance=float(fleet.capacitance[self.position]),

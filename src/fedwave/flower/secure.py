@@ -20,7 +20,7 @@ from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECOR
 from flwr.serverapp import Grid
 from flwr.supercore import log
 
-from fedwave.flower.account import RoundAccount
+from fedwave.flower.message_log import MessageLog
 from fedwave.flower.messages import Grant, to_arrays
 from fedwave.flower.nodes import Nodes
 from fedwave.flower.parameters import to_parameters
@@ -41,14 +41,14 @@ class SecureSum:
         grant_of_node: Mapping[int, Grant],
         sent: ArrayRecord,
         nodes: Nodes,
-        account: RoundAccount,
+        message_log: MessageLog,
     ) -> Parameters | None:
         """Return theta plus the mean of the chosen changes; None if too few stayed to the end."""
         chosen = _Chosen(grant_of_node)
         state = RecordDict({MAIN_PARAMS_RECORD: ArrayRecord()})
-        state[MAIN_CONFIGS_RECORD] = ConfigRecord({Key.CURRENT_ROUND: account.round_index})
+        state[MAIN_CONFIGS_RECORD] = ConfigRecord({Key.CURRENT_ROUND: message_log.round_index})
         context = Context(run_id=0, node_id=0, node_config={}, state=state, run_config={})
-        watched: Any = SimpleNamespace(send_and_receive=partial(_counted, grid, account))
+        watched: Any = SimpleNamespace(send_and_receive=partial(_counted, grid, message_log))
         legacy = LegacyContext(context=context, strategy=chosen)  # type: ignore[arg-type]
         try:
             self.workflow(watched, legacy)
@@ -57,7 +57,7 @@ class SecureSum:
         if chosen.mean is None:
             return None
         device_of_node = {nodes.node_of(device): device for device in nodes.devices.tolist()}
-        account.received = sorted(device_of_node[node] for node in chosen.nodes)
+        message_log.received = sorted(device_of_node[node] for node in chosen.nodes)
         before = to_arrays(sent)
         changes = dict(zip(before, chosen.mean, strict=True))
         return to_parameters(
@@ -66,13 +66,13 @@ class SecureSum:
 
 
 def _counted(
-    grid: Grid, account: RoundAccount, messages: Iterable[Message], *, timeout: float | None = None
+    grid: Grid, message_log: MessageLog, messages: Iterable[Message], *, timeout: float | None = None
 ) -> list[Message]:
     """Send and receive, and count the bytes of each."""
     outgoing = list(messages)
-    account.sent("upload", outgoing)
+    message_log.sent("upload", outgoing)
     replies = list(grid.send_and_receive(outgoing, timeout=timeout))
-    account.came("upload", replies)
+    message_log.came("upload", replies)
     return replies
 
 

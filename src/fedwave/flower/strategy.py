@@ -7,6 +7,7 @@ chosen alone. What Flower wraps around strategies (differential privacy) works o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,31 +21,38 @@ from flwr.serverapp.strategy import Result, Strategy
 from flwr.supercore import log
 
 from fedwave.devices.divergence import require_finite_model
-from fedwave.errors import DivergenceError
-from fedwave.flower.account import RoundAccount
-from fedwave.flower.checks import BadReply, metrics_of
-from fedwave.flower.messages import EVALUATE, message_to, to_arrays, to_record
+from fedwave.errors import ConfigError, DivergenceError, ProblemError, RunError
+from fedwave.flower.checks import metrics_of
+from fedwave.flower.message_log import MessageLog
+from fedwave.flower.messages import EVALUATE, BadReply, message_to, to_arrays, to_record
 from fedwave.flower.nodes import Nodes, greet, wait_for_nodes
 from fedwave.flower.parameters import from_parameters, to_parameters
-from fedwave.flower.phase_one import gather_reports
-from fedwave.flower.phase_two import checked_models, grants_of, upload_messages
+from fedwave.flower.phases import checked_models, gather_reports, grants_of, upload_messages
 from fedwave.flower.secure import SecureSum
 from fedwave.learning import Parameters
+from fedwave.learning.tasks import Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.lock import locked
-from fedwave.server import CellPlanner, ContributionAudit, Planner, Reports
+from fedwave.runs.tables import ROUNDS
+from fedwave.server import CellReports, ContributionAudit, Outcome, Reports
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
-from fedwave.server.real_devices import CellReports, reachable, told_of_fleet
-from fedwave.simulation.round import Federation, RoundEvents, decide_round, take_models
+from fedwave.simulation.columns import record_round
+from fedwave.simulation.facts import RoundFacts, RunFrame
+from fedwave.simulation.records import RoundRecord
+from fedwave.simulation.round import Federation, close_round, decide_round, take_models
 from fedwave.simulation.state import State
-from fedwave.units import FloatArray
+from fedwave.units import IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.delivery import UploadFate
+
+NO_METRIC = Metric("metric", higher_is_better=True, is_share=False)  # nodes evaluate, or nobody does
 
 
 class TwoPhase(Strategy):
     """Everybody reports a few numbers, the plan's devices send their model.
 
-    ``num_devices`` are the places that the planner plans for; nodes may come and go among them.
+    ``num_devices`` are the places that the planner plans for; nodes may come and go among them. What is
+    mutable here says where Flower's loop stands, which calls one method after the other.
     """
 
     def __init__(
@@ -60,9 +68,10 @@ class TwoPhase(Strategy):
         audit: ContributionAudit | None = None,  # None: reports are believed
         exclude_rounds: int = 10,  # how long, if an upload does not fit its report
         evaluate_every: int = 0,  # rounds between evaluations on the nodes; 0: never
-        checkpoint: Path | str | None = None,  # a folder; a server that starts there again goes on
+        checkpoint: Path | str | None = None,  # a folder, of tables too; a server that starts there goes on
         identity: str = "fedwave.flower",  # what the checkpoint must belong to
         secure_sum: SecureSum | None = None,  # phase 2 by secure aggregation
+        frame: RunFrame | None = None,  # what the tables call devices and metric; None: places, no metric
     ) -> None:
         self.federation = federation
         self.num_local_steps = num_local_steps
@@ -75,13 +84,17 @@ class TwoPhase(Strategy):
         self.evaluate_every = evaluate_every
         self.identity = identity
         self.secure_sum = secure_sum
+        self.frame = frame or RunFrame(device_ids=np.arange(num_devices), metric=NO_METRIC)
         self._folder = None if checkpoint is None else RunFolder(Path(checkpoint))
         self._nodes = Nodes(num_devices)
         self._state: State | None = None
         self._sent = ArrayRecord()  # the global model of the round
-        self._events: RoundEvents | None = None  # None: nobody uploads in this round
+        self._planner = federation.planner  # for the devices of the round
+        self._facts: RoundFacts | None = None  # of the round at hand; None: it has no plan
+        self._record: RoundRecord | None = None  # of the round at hand, until its rows are written
         self._secure_model: Parameters | None = None
-        self._account = RoundAccount(0)
+        self._message_log = MessageLog(0)
+        self._began = 0.0
         self._has_waited = False
         self._timeout_s: float | None = None  # of phase 2, as far as we know it
 
@@ -116,10 +129,21 @@ class TwoPhase(Strategy):
 
         ``start`` calls it. Call it yourself where another strategy is wrapped around this one.
         """
-        saved = None if self._folder is None else self._folder.load_checkpoint(self.identity)
-        if saved is None:
+        if self._folder is None:
+            return initial_arrays, 0
+        self._folder.path.mkdir(parents=True, exist_ok=True)
+        saved = self._folder.load_checkpoint(self.identity)
+        if saved is None and (self._folder.path / ROUNDS).exists():
+            raise RunError(
+                f"{self._folder.path} holds {ROUNDS} and no checkpoint: it is not this server's folder. Give "
+                "another as checkpoint."
+            )
+        if saved is None or saved.next_round == 0:
+            self._folder.save_checkpoint(self._state_with(initial_arrays), self.identity)
+            self._folder.forget_from(0)
             return initial_arrays, 0
         log(INFO, "the checkpoint has %d rounds: going on from there", saved.next_round)
+        self._folder.forget_from(saved.next_round)
         self._state = saved
         return to_record(from_parameters(saved.parameters), order=initial_arrays), saved.next_round
 
@@ -132,102 +156,148 @@ class TwoPhase(Strategy):
         # Later, for one at least: without anybody, all rounds that are left would be skipped in no time.
         wait_for_nodes(grid, 1 if self._has_waited else self.min_nodes)
         self._has_waited = True
+        self._began = time.perf_counter()
         state = self._state_with(arrays)
         k = state.next_round
-        self._sent, self._events, self._account = arrays, None, RoundAccount(k)
+        self._sent, self._facts, self._message_log = arrays, None, MessageLog(k)
         self._state = replace(state, next_round=k + 1)  # whatever becomes of the round
-        greet(grid, self._nodes, config, timeout_s=self.report_timeout_s, account=self._account)
+        greet(grid, self._nodes, config, timeout_s=self.report_timeout_s, message_log=self._message_log)
         present = self._nodes.devices
         present = present[excluded_until(state.planner, self._nodes.num_devices)[present] <= k]
-        planner = reachable(self.federation.planner, present=present, num_samples=self._nodes.num_samples)
-        asked = np.intersect1d(planner.ask(k, state.planner), present).tolist() if len(present) else []
+        planner = self.federation.planner.with_devices(present=present, num_samples=self._nodes.num_samples)
+        asked = np.intersect1d(planner.ask(k, state.planner), present) if len(present) else present
+        channel = self.federation.world.channel(k)
         reports, told = gather_reports(
             grid,
-            {device: self._nodes.node_of(device) for device in asked},
+            {device: self._nodes.node_of(device) for device in asked.tolist()},
             arrays,
             {**config, "round": k},
             num_local_steps=self.num_local_steps,
+            num_blocks=None if channel is None else len(channel.interference_w),
             timeout_s=self.report_timeout_s,
             max_bytes=self.max_report_bytes,
             audit=self.audit,
-            account=self._account,
+            message_log=self._message_log,
         )
         if len(reports) < self.min_reports:
-            self._account.skip(f"{len(reports)} of {len(asked)} devices reported, {self.min_reports} needed")
+            self._message_log.skip(
+                f"{len(reports)} of {len(asked)} devices reported, {self.min_reports} needed"
+            )
             return []
-        events = self._decide(state, planner, reports, told)
-        if len(events.outcome.received) == 0:
-            self._account.skip(events.plan.reason or "no upload of the plan arrives")
+        self._planner = planner.with_devices(present=present, num_samples=self._nodes.num_samples, told=told)
+        self._facts = facts = self._decide(state, asked, reports, channel, told)
+        if facts is None:
             return []
-        self._events = events
-        grants = {self._nodes.node_of(device): grant for device, grant in grants_of(events).items()}
+        if len(facts.outcome.received) == 0:
+            self._message_log.skip(facts.plan.reason or "no upload of the plan arrives")
+            return []
+        grants = {self._nodes.node_of(device): grant for device, grant in grants_of(facts).items()}
         if self.secure_sum is not None:
-            self._secure_model = self.secure_sum.model(grid, grants, arrays, self._nodes, self._account)
+            self._secure_model = self.secure_sum.model(grid, grants, arrays, self._nodes, self._message_log)
             return []
         messages = upload_messages(grants, config, ttl_s=self._timeout_s)
-        self._account.sent("upload", messages)
+        self._message_log.sent("upload", messages)
         return messages
 
     def _decide(
-        self, state: State, planner: Planner, reports: Reports, told: CellReports | None
-    ) -> RoundEvents:
-        """Return who uploads and how; the state then lacks the next model alone."""
-        channel = self.federation.world.channel(state.next_round)
-        if told is not None:
-            planner = told_of_fleet(planner, told)
-            channel = told.channel(self._nodes.num_devices, _interference_w(planner, channel))
-        after, events = decide_round(replace(self.federation, planner=planner), state, reports, channel)
-        self._state = replace(after, planner=still_excluded(state.planner, after.planner))
-        self._account.selected = events.plan.selected.tolist()
-        return events
+        self,
+        state: State,
+        asked: IntArray,
+        reports: Reports,
+        channel: ChannelDraw | None,
+        told: CellReports | None,
+    ) -> RoundFacts | None:
+        """Return who uploads and how; None if no plan can be made of what the devices told."""
+        federation = replace(self.federation, planner=self._planner)
+        try:
+            if told is not None:
+                interference_w = None if channel is None else channel.interference_w
+                channel = told.channel(self._nodes.num_devices, interference_w)
+            facts = decide_round(federation, state, asked, reports, channel)
+        except ProblemError as error:
+            if told is None:  # our own settings are wrong
+                raise
+            self._message_log.skip(f"no plan can be made of what the devices told: {error}")
+            return None
+        if self.secure_sum is not None and facts.plan.weights is not None:
+            raise ConfigError(
+                "secure aggregation gives the plain mean of the models, got a plan with weights. Use a "
+                "planner without weights, or leave out secure_sum."
+            )
+        self._message_log.selected = facts.plan.selected.tolist()
+        return facts
 
     # Phase 2 ------------------------------------------------------------------------------------------
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Check the uploads, and make the next global model of those that can be used."""
-        account, events = self._account, self._events
-        if events is None or self._state is None:
-            return None, account.to_metrics()  # phase 1 has said why
-        models = self._models(list(replies), events)
+        """Check the uploads, make the next global model of those that can be used, and close the round."""
+        message_log, facts = self._message_log, self._facts
+        if facts is None or self._state is None:
+            return None, message_log.to_metrics()  # phase 1 has said why
+        models = self._models(list(replies), facts)
+        received = np.array(message_log.received, dtype=np.int64)
+        facts = replace(facts, outcome=_as_received(facts, received))
+        state = self._close(self._state, facts)
+        self._state = state
         if not models:
-            account.skip("no upload can be used")
-            return None, account.to_metrics()
+            if not message_log.skipped:
+                message_log.skip("no upload can be used")
+            return None, message_log.to_metrics()
+        weights = None if self.secure_sum is not None else facts.plan.weights_of(received)
         try:
-            after = take_models(self.federation, self._state, models)
-            require_finite_model(events.round_index, after.parameters)
+            after = take_models(self.federation, state, models, weights)
+            require_finite_model(facts.round_index, after.parameters)
         except DivergenceError as error:
-            account.skip(str(error))
-            return None, account.to_metrics()
+            message_log.skip(str(error))
+            return None, message_log.to_metrics()
         self._state = after
-        return to_record(from_parameters(after.parameters), order=self._sent), account.to_metrics()
+        return to_record(from_parameters(after.parameters), order=self._sent), message_log.to_metrics()
 
-    def _models(self, replies: list[Message], events: RoundEvents) -> list[Parameters]:
-        """Return the models for the server's step; whose model does not fit its report is excluded."""
+    def _models(self, replies: list[Message], facts: RoundFacts) -> list[Parameters]:
+        """Return the models for the server's step, and let the log say whose they are."""
+        if len(facts.outcome.received) == 0:
+            return []
         if self.secure_sum is not None:
             return [] if self._secure_model is None else [self._secure_model]
-        assert self._state is not None  # aggregate_train
-        self._account.came("upload", replies)
-        device_of_node = {self._nodes.node_of(device): device for device in events.outcome.received.tolist()}
+        self._message_log.came("upload", replies)
+        device_of_node = {self._nodes.node_of(device): device for device in facts.outcome.received.tolist()}
         models = checked_models(
-            replies, device_of_node, self._sent, events.reports, audit=self.audit, account=self._account
+            replies,
+            device_of_node,
+            self._sent,
+            facts.reports,
+            audit=self.audit,
+            message_log=self._message_log,
         )
-        if liars := self._account.excluded:
-            until = events.round_index + 1 + self.exclude_rounds
-            excluded = exclude(self._state.planner, liars, until=until, num_devices=self._nodes.num_devices)
-            self._state = replace(self._state, planner=excluded)
         return list(models.values())
+
+    def _close(self, state: State, facts: RoundFacts) -> State:
+        """Return the state but for its model, with whoever lied excluded; the round's rows are ready."""
+        closed = close_round(replace(self.federation, planner=self._planner), state, facts)
+        planner = still_excluded(state.planner, closed.planner)
+        if liars := self._message_log.excluded:  # their models do not fit their reports
+            until = facts.round_index + 1 + self.exclude_rounds
+            planner = exclude(planner, liars, until=until, num_devices=self._nodes.num_devices)
+        wall_time_s = time.perf_counter() - self._began
+        self._record = record_round(
+            replace(facts, ledger=closed.ledger, wall_time_s=wall_time_s, frame=self.frame)
+        )
+        return replace(closed, planner=planner)
 
     # Evaluation, and the end of a round -----------------------------------------------------------------
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Save the state, with the model as a wrapper may have changed it; ask for evaluations if due."""
+        """Write rows and state, with the model as a wrapper may have changed it; evaluate if that is due."""
         self._state = self._state_with(arrays)
         if self._folder is not None:
             self._folder.path.mkdir(parents=True, exist_ok=True)
+            if self._record is not None:  # rows first: what a checkpoint counts on is there
+                self._folder.append(self._record)
+                self._record = None
             self._folder.save_checkpoint(self._state, self.identity)
         if self.evaluate_every == 0 or self._state.next_round % self.evaluate_every:
             return []
@@ -245,7 +315,7 @@ class TwoPhase(Strategy):
                     if isinstance(value, int | float) and np.isfinite(value) and name != "num-examples":
                         figures.setdefault(name, []).append(float(value))
             except BadReply as why:
-                self._account.drop(reply.metadata.src_node_id, "evaluation", why)
+                self._message_log.drop(reply.metadata.src_node_id, "evaluation", why)
         means = {name: float(np.mean(values)) for name, values in figures.items()}
         return MetricRecord(dict(means)) if means else None
 
@@ -265,11 +335,11 @@ class TwoPhase(Strategy):
         return State(0, parameters, step.initial_state(parameters), planner.initial_state())
 
 
-def _interference_w(planner: Planner, channel: ChannelDraw | None) -> FloatArray:
-    """Return what the server's own receiver measures on each block: the world's, or none."""
-    if channel is not None:
-        return channel.interference_w
-    return np.zeros(planner.num_blocks if isinstance(planner, CellPlanner) else 1)
+def _as_received(facts: RoundFacts, received: IntArray) -> Outcome:
+    """Return the outcome as it was: who sent nothing that can be used counts as having dropped out."""
+    selected, fate = facts.plan.selected, facts.outcome.fate.copy()
+    fate[(fate == UploadFate.ARRIVED) & ~np.isin(selected, received)] = UploadFate.DROPPED_OUT
+    return replace(facts.outcome, received=received, fate=fate)
 
 
 def _count_from(result: Result, done: int) -> None:

@@ -10,7 +10,6 @@ import torch
 
 from fedwave.errors import RunError
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, round_of
-from fedwave.server import CellPlanner
 from fedwave.simulation.columns import table_headers
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
@@ -42,7 +41,7 @@ def require_fitting_state(folder: Path, state: State, simulation: Simulation) ->
         is_model = name.startswith(("parameters.", "server_step."))
         if is_model and got.is_floating_point() and not bool(torch.isfinite(got).all()):
             raise _unfit(folder, f"holds values in {name} that are not finite")
-    counts = isinstance(simulation.federation.planner, CellPlanner)
+    counts = simulation.federation.world.counts_costs
     if state.next_round and (state.ledger is not None) != counts:
         raise _unfit(
             folder, "lacks the energy account" if counts else "holds an energy account, without a cell"
@@ -57,7 +56,7 @@ def require_whole_tables(folder: Path, next_round: int, simulation: Simulation) 
         return
     headers = table_headers(
         simulation.task.metric,
-        over_cell=isinstance(simulation.federation.planner, CellPlanner),
+        over_cell=simulation.federation.world.counts_costs,
         num_local_steps=simulation.local.num_local_steps,
     )
     rounds = _rows(folder / ROUNDS, headers[ROUNDS], next_round)

@@ -21,7 +21,7 @@ from fedwave.learning.server_steps import ServerMean, ServerStep
 from fedwave.runs.provenance import digest
 from fedwave.server import Reports
 from fedwave.simulation.simulation import Simulation
-from fedwave.units import IntArray
+from fedwave.units import FloatArray, IntArray
 
 MAX_BYTES = 1_500_000_000  # of models that one process keeps: 3,000 of the CNN on Fashion-MNIST
 # What the devices compute does not depend on these settings of the selection.
@@ -144,16 +144,22 @@ class CachedStep:
         return self.inner.initial_state(parameters)
 
     def step(
-        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+        self,
+        parameters: Parameters,
+        models: Iterable[Parameters],
+        weights: FloatArray | None,
+        state: Parameters,
     ) -> tuple[Parameters, Parameters]:
         """Return the next global model; where it is known, the devices' models are not even made."""
         key = self.cache.step_key
         assert key is not None  # the models were asked for
+        if weights is not None:
+            key = (*key, weights.tobytes().hex())
         known = self.cache.models.get(key)
         if known is not None:
             self.cache.hits += 1
             return known, state
-        after, state = self.inner.step(parameters, models, state)
+        after, state = self.inner.step(parameters, models, weights, state)
         self.cache.keep_model(key, after)
         return after, state
 

@@ -10,7 +10,6 @@ from fedwave.data import Dataset
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.parameters import Parameters, num_parameters
 from fedwave.runs.folder import RunFolder
-from fedwave.server import CellPlanner
 from fedwave.simulation.simulation import Simulation
 
 
@@ -53,15 +52,11 @@ def summarise(
 
 def _cost_summary(simulation: Simulation, columns: dict[str, Any]) -> dict[str, Any]:
     """Return what a run over a cell cost in all; nothing without a cell."""
-    planner = simulation.federation.planner
-    if not isinstance(planner, CellPlanner):
+    if not simulation.federation.world.counts_costs:
         return {}
     return {
         "cell": {
-            "method": planner.method,
-            "contribution_scale": planner.scale.kind,
-            "contribution_constant": planner.scale.constant,
-            "model_bits": planner.model_bits,
+            **simulation.federation.planner.describe(),
             "energy_j": float(columns["cumulative_energy_j"][-1]),
             "delay_s": float(columns["cumulative_delay_s"][-1]),
             "uploads": int(columns["num_selected"].sum()),

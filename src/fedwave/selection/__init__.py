@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fedwave.selection.candidates import Candidates, History
+from fedwave.selection.candidates import Candidates, History, RoundResult
 from fedwave.selection.contribution import contribution, turning_point
-from fedwave.selection.policy import SelectionPolicy, require_enough_devices
+from fedwave.selection.policy import DrawsCandidates, KeepsState, SelectionPolicy, require_enough_devices
 from fedwave.selection.power_of_choice import PowerOfChoice
 from fedwave.selection.round_robin import RoundRobin
 from fedwave.selection.top_contribution import TopContribution
@@ -15,8 +15,11 @@ from fedwave.selection.uniform import Uniform
 __all__ = [
     "POLICIES",
     "Candidates",
+    "DrawsCandidates",
     "History",
+    "KeepsState",
     "PowerOfChoice",
+    "RoundResult",
     "RoundRobin",
     "SelectionPolicy",
     "TopContribution",

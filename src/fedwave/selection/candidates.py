@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
@@ -48,6 +51,8 @@ class Candidates:
     history: History
     contribution: FloatArray | None = None  # u_i; None before the devices have computed
     loss: FloatArray | None = None
+    round_index: int = 0
+    state: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # the policy's own, of all devices
 
     def __len__(self) -> int:
         return len(self.device_index)
@@ -65,6 +70,24 @@ class Candidates:
             contribution=None if self.contribution is None else self.contribution[keep],
             loss=None if self.loss is None else self.loss[keep],
         )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundResult:
+    """What became of a round, as a policy with a state of its own hears it."""
+
+    round_index: int
+    reported: Candidates  # who computed, and what they reported; with the policy's state before the round
+    selected: IntArray  # who was to upload
+    received: IntArray  # whose upload arrived
+    busy_time_s: FloatArray | None = None  # (n,), seconds each device computed and sent; None: not counted
+    energy_j: FloatArray | None = None  # (n,), joules of each device; None: not counted
+    delay_s: float | None = None  # of the whole round; None: not counted
+
+    @property
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The policy's own state before the round."""
+        return self.reported.state
 
 
 def reported(values: FloatArray | None, what: str, policy: str) -> FloatArray:

@@ -22,7 +22,7 @@ class PowerOfChoice:
 
     num_selected: int
     num_candidates: int | None = None
-    compares_reports: bool = True
+    needs_reports: bool = True
 
     def __post_init__(self) -> None:
         if self.num_candidates is None:

@@ -19,7 +19,7 @@ class RoundRobin:
     """
 
     num_selected: int
-    compares_reports: bool = False
+    needs_reports: bool = False
 
     def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
         """Return those that have waited longest; never selected counts as longest."""

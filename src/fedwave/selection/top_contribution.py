@@ -15,7 +15,7 @@ class TopContribution:
     """Choose the ``num_selected`` largest contributions; among equals, the lower index."""
 
     num_selected: int
-    compares_reports: bool = True
+    needs_reports: bool = True
 
     def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
         """Return everybody: contributions are known only after computing, Alg. 1 lines 3-10."""

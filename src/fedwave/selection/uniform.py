@@ -16,7 +16,7 @@ class Uniform:
     """Draw ``num_selected`` devices without replacement, before they compute: the others need not."""
 
     num_selected: int
-    compares_reports: bool = False
+    needs_reports: bool = False
 
     def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
         """Return the draw."""

@@ -1,31 +1,42 @@
 """What a server decides in a round: reports and channel in, plan and state out. Needs numpy and scipy alone.
 
-Anybody's server can use it: make a planner, ask it who computes, hand it what they report, and tell the
-devices what the plan says. ``fedwave.simulation`` does so with simulated devices.
+Anybody's server can use it: make a planner, ask it who computes, hand it what they report, tell the devices
+what the plan says, and tell the planner what became of it. ``fedwave.simulation`` does so with simulated
+devices.
 """
 
+from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
-from fedwave.server.chooser import Chooser
-from fedwave.server.contribution_scale import ContributionScale
+from fedwave.server.outcome import Outcome, RoundCosts, UploadLinks
 from fedwave.server.plan import Plan
-from fedwave.server.planner import Planner, PlannerState
+from fedwave.server.planner import Planner, PlannerAround, PlannerDefaults, PlannerState
 from fedwave.server.policy_planner import PolicyPlanner
+from fedwave.server.policy_runner import PolicyRunner
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.server.round_problem import problem_of_cell, round_problem
+from fedwave.wireless.terms import RadioTerms
 
 __all__ = [
     "CellPlanner",
     "CellReports",
-    "Chooser",
     "ContributionAudit",
     "ContributionScale",
+    "Outcome",
     "Plan",
     "Planner",
+    "PlannerAround",
+    "PlannerDefaults",
     "PlannerState",
     "PolicyPlanner",
+    "PolicyRunner",
+    "RadioTerms",
     "Reports",
+    "RoundAims",
+    "RoundCosts",
+    "UploadLinks",
+    "Work",
     "problem_of_cell",
     "round_problem",
 ]

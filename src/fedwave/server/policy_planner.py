@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fedwave.server.chooser import Chooser
+from fedwave.server.outcome import Outcome
 from fedwave.server.plan import Plan
 from fedwave.server.planner import PlannerState
+from fedwave.server.policy_runner import PolicyRunner
+from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.units import IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
@@ -16,27 +20,47 @@ from fedwave.wireless.channel_draw import ChannelDraw
 class PolicyPlanner:
     """Lets a selection policy choose; whoever is chosen uploads."""
 
-    chooser: Chooser
+    runner: PolicyRunner
 
     @property
     def max_models(self) -> int:
-        """As many as may be asked for: the selected ones, or all candidates of a policy with a short list."""
-        policy = self.chooser.policy
-        return max(policy.num_selected, getattr(policy, "num_candidates", None) or 0)
+        """As many as the policy may ask for."""
+        return self.runner.max_models
 
     def initial_state(self) -> PlannerState:
         """Return an empty history."""
-        return self.chooser.initial_state()
+        return self.runner.initial_state()
 
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return who computes."""
-        return self.chooser.ask(round_index, state)
+        return self.runner.ask(round_index, state)
 
     def plan(
-        self, round_index: int, reports: Reports, channel: ChannelDraw | None, state: PlannerState
-    ) -> tuple[Plan, PlannerState]:
+        self,
+        round_index: int,
+        asked: IntArray,
+        reports: Reports,
+        channel: ChannelDraw | None,
+        state: PlannerState,
+    ) -> Plan:
         """Return the policy's choice."""
         del channel  # an ideal network
-        selected = self.chooser.select(round_index, reports, state)
-        plan = Plan(selected=selected, waits_for_reports=self.chooser.policy.compares_reports)
-        return plan, self.chooser.state_after(round_index, reports, selected, state)
+        selected = self.runner.select(round_index, asked, reports, state)
+        return Plan(selected=selected, needs_reports=self.runner.policy.needs_reports)
+
+    def after(
+        self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
+    ) -> PlannerState:
+        """Return the history with this round in it."""
+        return self.runner.after(round_index, reports, plan.selected, outcome, state)
+
+    def with_devices(
+        self, *, present: IntArray, num_samples: IntArray, told: CellReports | None = None
+    ) -> PolicyPlanner:
+        """Return the planner that chooses among the devices present; radios play no part."""
+        del told
+        return replace(self, runner=replace(self.runner, present=present, num_samples=num_samples))
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return nothing: a summary names the policy anyhow."""
+        return {}

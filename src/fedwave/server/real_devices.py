@@ -1,15 +1,12 @@
-"""A planner that was told of real devices: who can be reached, their samples, their radio and their CPU."""
+"""What real devices say of their radio and their CPU, for a planner to plan with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedwave.errors import ProblemError
-from fedwave.server.cell_planner import CellPlanner
-from fedwave.server.planner import Planner
-from fedwave.server.policy_planner import PolicyPlanner
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
@@ -26,44 +23,35 @@ class CellReports:
     capacitance: FloatArray
     cycles_per_sample: FloatArray  # c; the workload is tau c D
 
-    def channel(self, num_devices: int, interference_w: FloatArray) -> ChannelDraw:
-        """Return the channel as measured by these devices; the others have none."""
+    def channel(self, num_devices: int, interference_w: FloatArray | None = None) -> ChannelDraw:
+        """Return the channel as measured by these devices; the others have none.
+
+        ``interference_w`` is what the server's own receiver measures on each block; None: nothing.
+        """
         blocks = self.channel_gain.shape[1]
-        if blocks not in (1, len(interference_w)):
+        received_w = np.zeros(blocks) if interference_w is None else interference_w
+        if blocks not in (1, len(received_w)):
             raise ProblemError(
-                f"devices must report a gain for each of the {len(interference_w)} blocks, or one for all, "
+                f"devices must report a gain for each of the {len(received_w)} blocks, or one for all, "
                 f"got {blocks}. Give server and devices the same cell."
             )
         gain = np.zeros((num_devices, blocks))
         gain[self.device_index] = self.channel_gain
-        return ChannelDraw(gain[:, 0] if blocks == 1 else gain, interference_w)
+        return ChannelDraw(gain[:, 0] if blocks == 1 else gain, received_w)
 
+    def fleet(self, known: Fleet) -> Fleet:
+        """Return a fleet with the limits that these devices reported; a slow CPU has a lower floor."""
 
-def reachable(planner: Planner, *, present: IntArray, num_samples: IntArray) -> Planner:
-    """Return the planner that chooses among the devices present; one without a ``Chooser`` stays as it is."""
-    if isinstance(planner, PolicyPlanner | CellPlanner):
-        chooser = replace(planner.chooser, present=present, num_samples=num_samples)
-        return replace(planner, chooser=chooser)
-    return planner
+        def column(name: str) -> FloatArray:
+            values: FloatArray = np.array(getattr(known, name), dtype=np.float64)
+            values[self.device_index] = getattr(self, name)
+            return values
 
-
-def told_of_fleet(planner: Planner, told: CellReports) -> Planner:
-    """Return a planner over a cell with the hardware limits that devices reported in place of its own."""
-    if not isinstance(planner, CellPlanner):
-        return planner
-    own = planner.fleet
-
-    def column(name: str) -> FloatArray:
-        values: FloatArray = np.array(getattr(own, name), dtype=np.float64)
-        values[told.device_index] = getattr(told, name)
-        return values
-
-    max_frequency_hz = column("max_frequency_hz")
-    fleet = Fleet(
-        max_power_w=column("max_power_w"),
-        max_frequency_hz=max_frequency_hz,
-        capacitance=column("capacitance"),
-        cycles_per_sample=column("cycles_per_sample"),
-        min_frequency_hz=np.minimum(own.min_frequency_hz, max_frequency_hz),
-    )
-    return replace(planner, fleet=fleet)
+        max_frequency_hz = column("max_frequency_hz")
+        return Fleet(
+            max_power_w=column("max_power_w"),
+            max_frequency_hz=max_frequency_hz,
+            capacitance=column("capacitance"),
+            cycles_per_sample=column("cycles_per_sample"),
+            min_frequency_hz=np.minimum(known.min_frequency_hz, max_frequency_hz),
+        )

@@ -9,17 +9,19 @@ from numpy.typing import ArrayLike
 
 from fedwave.allocation import AllocationProblem
 from fedwave.errors import ProblemError, shown
-from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.server.aims import RoundAims, Work
+from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.downlink import Downlink
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.phases import broadcast_delay_s, report_phase, workload_cycles
+from fedwave.wireless.terms import RadioTerms
 
 if TYPE_CHECKING:  # a cell is read from settings, which needs more than numpy
     from fedwave.wireless.cell import Cell
 
 # Plan for a deadline and a threshold that are harder by two billionths: the allocation may use its tolerance
 # of one, and the sum of a round's phases, or an SNR taken from a power, may round to the wrong side.
-HARDER = 2e-9
+PLANNING_MARGIN = 2e-9
 
 
 def round_problem(
@@ -27,73 +29,54 @@ def round_problem(
     contribution: FloatArray,
     channel: ChannelDraw,
     fleet: Fleet,
-    workload_cycles: FloatArray,
-    bandwidth_hz: float,
-    noise_psd_w_per_hz: float,
-    model_bits: float,
-    energy_weight: float,
-    delay_weight: float,
-    max_delay_s: float | None = None,
-    max_energy_j: float | None = None,
+    terms: RadioTerms,
+    aims: RoundAims,
+    work: Work,
+    computes: BoolArray | None = None,
+    needs_reports: bool = True,
     **link: Any,
 ) -> AllocationProblem:
     """Return problem (P) of one round: a fleet, the channel it meets, and what its updates are worth.
 
-    ``link`` are further fields of ``AllocationProblem``, from ``rate`` on.
+    ``contribution`` is on the scale of the aims already. ``computes`` says who does; by default all. Uploads
+    wait for the reports of all that compute, unless nobody ``needs_reports``. ``link`` are further fields of
+    ``AllocationProblem``, from ``rate`` on; they replace those that follow from the terms.
     """
+    risks = terms.risks
+    own = {
+        "rate": terms.rate,
+        "radio": terms.radio,
+        "min_frequency_hz": fleet.min_frequency_hz,
+        "min_snr": risks.planned_min_snr * (1.0 + PLANNING_MARGIN),
+        "packet_error_waterfall": risks.packet_error_waterfall,
+    }
+    if risks.deadline_s is not None:
+        active = np.arange(fleet.num_devices) if computes is None else np.flatnonzero(computes)
+        before_uploads_s = broadcast_delay_s(terms, channel, listeners=active, model_bits=work.model_bits)
+        if needs_reports:
+            phase = report_phase(terms, fleet.max_power_w, channel, device_index=active)
+            before_uploads_s += phase.duration_s
+        own["max_round_delay_s"] = risks.deadline_s * (1.0 - PLANNING_MARGIN)
+        own["fixed_delay_s"] = before_uploads_s
     return AllocationProblem(
         contribution=contribution,
         channel_gain=channel.channel_gain,
         interference_w=channel.interference_w,
         max_power_w=fleet.max_power_w,
-        workload_cycles=workload_cycles,
+        workload_cycles=workload_cycles(
+            fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
+        ),
         max_frequency_hz=fleet.max_frequency_hz,
         capacitance=fleet.capacitance,
-        model_bits=model_bits,
-        bandwidth_hz=bandwidth_hz,
-        noise_psd_w_per_hz=noise_psd_w_per_hz,
-        energy_weight=energy_weight,
-        delay_weight=delay_weight,
-        max_delay_s=max_delay_s,
-        max_energy_j=max_energy_j,
-        **link,
+        model_bits=work.model_bits,
+        bandwidth_hz=terms.bandwidth_hz,
+        noise_psd_w_per_hz=terms.noise_psd_w_per_hz,
+        energy_weight=aims.energy_weight,
+        delay_weight=aims.delay_weight,
+        max_delay_s=aims.max_delay_s,
+        max_energy_j=aims.max_energy_j,
+        **{**own, **link},
     )
-
-
-def planned_risks(
-    *,
-    min_snr: float,
-    packet_error_waterfall: float | None,
-    deadline_s: float | None,
-    fixed_delay_s: float,
-) -> dict[str, Any]:
-    """Return the fields of ``AllocationProblem`` with which a plan keeps clear of losses.
-
-    ``min_snr`` is the threshold with its margin, ``fixed_delay_s`` what else the deadline must hold.
-    """
-    return {
-        "min_snr": min_snr * (1.0 + HARDER),
-        "packet_error_waterfall": packet_error_waterfall,
-        "max_round_delay_s": None if deadline_s is None else deadline_s * (1.0 - HARDER),
-        "fixed_delay_s": 0.0 if deadline_s is None else fixed_delay_s,
-    }
-
-
-def broadcast_delay_s(
-    downlink: Downlink | None, channel: ChannelDraw, *, listeners: IntArray, model_bits: float
-) -> float:
-    """Return how long the global model takes to come down to these devices; 0 if that is free."""
-    if downlink is None:
-        return 0.0
-    return downlink.broadcast_time_s(channel.channel_gain, listeners=listeners, model_bits=model_bits)
-
-
-def round_workload_cycles(
-    fleet: Fleet, num_samples: IntArray, num_local_steps: int, computes: BoolArray | None = None
-) -> FloatArray:
-    """Return tau c D of Eq. (23), (24), each device's work in a round; 0 for those that do not compute."""
-    share = np.ones(fleet.num_devices) if computes is None else computes.astype(np.float64)
-    return share * num_local_steps * fleet.cycles_per_sample * num_samples
 
 
 def problem_of_cell(
@@ -107,7 +90,7 @@ def problem_of_cell(
     energy_weight: float = 1.0,
     delay_weight: float = 1.0,
     max_delay_s: float | None = None,
-    max_energy_j: float | None = None,
+    max_energy_j: FloatArray | float | None = None,
     **link: Any,
 ) -> AllocationProblem:
     """Return problem (P) of one round of a cell, e.g. of ``load_cell("paper", num_devices=100, seed=0)``.
@@ -130,35 +113,17 @@ def problem_of_cell(
             f"{worth.shape}. Build the cell with as many devices."
         )
     samples = np.broadcast_to(np.asarray(num_samples, dtype=np.int64), worth.shape)
-    channel = cell.draw(round_index)
     return round_problem(
         contribution=worth,
-        channel=channel,
+        channel=cell.draw(round_index),
         fleet=cell.fleet,
-        workload_cycles=round_workload_cycles(cell.fleet, samples, num_local_steps),
-        bandwidth_hz=cell.bandwidth_hz,
-        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
-        model_bits=model_bits,
-        energy_weight=energy_weight,
-        delay_weight=delay_weight,
-        max_delay_s=max_delay_s,
-        max_energy_j=max_energy_j,
-        **{**_own_link(cell, channel, model_bits), **link},
-    )
-
-
-def _own_link(cell: Cell, channel: ChannelDraw, model_bits: float) -> dict[str, Any]:
-    risks = cell.upload_risks
-    return {
-        "rate": cell.rate_model,
-        "radio": cell.radio_power,
-        "min_frequency_hz": cell.fleet.min_frequency_hz,
-        **planned_risks(
-            min_snr=risks.planned_min_snr,
-            packet_error_waterfall=risks.packet_error_waterfall,
-            deadline_s=risks.deadline_s,
-            fixed_delay_s=broadcast_delay_s(
-                cell.downlink, channel, listeners=np.arange(cell.num_devices), model_bits=model_bits
-            ),
+        terms=cell.terms,
+        aims=RoundAims(
+            energy_weight=energy_weight,
+            delay_weight=delay_weight,
+            max_delay_s=max_delay_s,
+            max_energy_j=max_energy_j,
         ),
-    }
+        work=Work(model_bits=model_bits, num_local_steps=num_local_steps, num_samples=samples),
+        **link,
+    )

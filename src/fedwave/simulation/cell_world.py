@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fedwave.allocation import Allocation
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
-from fedwave.server import Plan, Reports
-from fedwave.server.round_problem import round_workload_cycles
-from fedwave.simulation.ledger import RoundCosts, UploadLinks
-from fedwave.simulation.world import Outcome
+from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks, Work
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import upload_outcome
-from fedwave.wireless.link import (
-    compute_delay_s,
-    compute_energy_j,
-    uplink_rate_bps,
-    upload_delay_s,
-    upload_energy_j,
+from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_energy_j
+from fedwave.wireless.phases import (
+    ReportPhase,
+    broadcast_delay_s,
+    report_phase,
+    upload_phase,
+    workload_cycles,
 )
-from fedwave.wireless.reporting import ReportPhase, report_turns
+from fedwave.wireless.terms import RadioTerms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,34 +56,45 @@ class _Timeline:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellWorld:
-    """Plays rounds over a cell. It knows the truth of the channel; a planner knows what it is told."""
+    """Answers over a cell. It knows the truth of the channel; a planner knows what it is told."""
+
+    counts_costs: ClassVar[bool] = True
 
     cell: Cell
-    num_samples: IntArray  # D_i of each training device
-    num_local_steps: int  # tau
-    model_bits: float  # S
+    terms: RadioTerms  # the cell's own, with the size of a report
+    work: Work
     seed: int
-    report_bits: float = 0.0  # size of the contribution report; the paper neglects it
     idle_power_w: float = 0.0  # what a waiting device draws; the paper neglects it
+
+    @property
+    def fleet(self) -> Fleet:
+        """The devices' hardware."""
+        return self.cell.fleet
 
     def channel(self, round_index: int) -> ChannelDraw:
         """Return the round's gains and interference."""
         return self.cell.draw(round_index)
 
-    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
+    def answer(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return what becomes of the uploads and what everything cost, Eq. (23)-(31)."""
         if channel is None or plan.allocation is None:
-            raise ProblemError("a cell plays plans with blocks and powers, got none. Use a CellPlanner.")
-        computes = np.zeros(self.cell.num_devices, dtype=bool)
-        computes[reports.device_index] = True
-        workload = round_workload_cycles(self.cell.fleet, self.num_samples, self.num_local_steps, computes)
-        links, slot_time = self._uploads(plan, channel)
+            raise ProblemError("a cell answers plans with blocks and powers, got none. Use a CellPlanner.")
+        num_devices, who = self.cell.num_devices, reports.device_index
+        computes = np.zeros(num_devices, dtype=bool)
+        computes[who] = True
+        work = self.work
+        workload = workload_cycles(
+            self.fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
+        )
+        links, slot_time = self._uploads(plan, plan.allocation, channel)
         timeline = _Timeline(
-            broadcast_s=self._broadcast_s(reports, channel),
+            broadcast_s=broadcast_delay_s(self.terms, channel, listeners=who, model_bits=work.model_bits),
             compute_time_s=compute_delay_s(plan.allocation.cpu_frequency_hz, workload_cycles=workload),
-            reporting=self._report(plan, reports, channel),
+            reporting=report_phase(self.terms, self.fleet.max_power_w, channel, device_index=who)
+            if plan.needs_reports
+            else ReportPhase.skipped(num_devices),
             slot_time_s=slot_time,
-            deadline_s=self.cell.upload_risks.deadline_s,
+            deadline_s=self.terms.risks.deadline_s,
         )
         if timeline.deadline_s is None and np.isinf(slot_time).any():
             device = int(np.argmax(slot_time))
@@ -92,9 +103,9 @@ class CellWorld:
                 "Give it power and a gain, or set cell.losses.deadline_s."
             )
         outcome = upload_outcome(
-            self.cell.upload_risks,
+            self.terms.risks,
             device_index=plan.selected,
-            num_devices=self.cell.num_devices,
+            num_devices=num_devices,
             snr=links.sinr[plan.selected],
             finish_time_s=timeline.uploads_start_s + slot_time[plan.selected],
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
@@ -117,7 +128,7 @@ class CellWorld:
         At the round's end everybody stops: what is late pays for the time until then, not for more.
         """
         broadcast_s, delay_s = timeline.broadcast_s, timeline.end_s
-        fleet, downlink, radio = self.cell.fleet, self.cell.downlink, self.cell.radio_power
+        fleet, downlink, radio = self.fleet, self.terms.downlink, self.terms.radio
         downlink_time = np.where(computes, min(broadcast_s, delay_s), 0.0)
         compute_time = np.minimum(timeline.compute_time_s, max(delay_s - broadcast_s, 0.0))
         report_time = timeline.reporting.time_until_s(delay_s - timeline.reports_start_s)
@@ -147,57 +158,25 @@ class CellWorld:
             links=links,
         )
 
-    def _broadcast_s(self, reports: Reports, channel: ChannelDraw) -> float:
-        if self.cell.downlink is None:
-            return 0.0
-        return self.cell.downlink.broadcast_time_s(
-            channel.channel_gain, listeners=reports.device_index, model_bits=self.model_bits
-        )
-
-    def _uploads(self, plan: Plan, channel: ChannelDraw) -> tuple[UploadLinks, FloatArray]:
+    def _uploads(
+        self, plan: Plan, allocation: Allocation, channel: ChannelDraw
+    ) -> tuple[UploadLinks, FloatArray]:
         """Return the links of the uploads, and how long each device's lasts (0 without one)."""
-        assert plan.allocation is not None  # play
-        selected, cell = plan.selected, self.cell
-        block = plan.allocation.block_of_device[selected]
-        power = plan.allocation.transmit_power_w[selected]
-        gain = channel.channel_gain
-        gain = gain[selected, block] if gain.ndim == 2 else gain[selected]
-        interference_w = channel.interference_w[block]
-        rate = uplink_rate_bps(
-            power,
-            gain,
-            interference_w=interference_w,
-            bandwidth_hz=cell.bandwidth_hz,
-            noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
-            rate_model=cell.rate_model,
-        )
-        sinr = power * gain / (interference_w + cell.bandwidth_hz * cell.noise_psd_w_per_hz)
-        slot_time = np.zeros(cell.num_devices)
-        slot_time[selected] = upload_delay_s(rate, model_bits=self.model_bits)
-        # Where the modems have no link at all, the server grants no slot: nothing is sent.
-        slot_time[selected[sinr < cell.rate_model.min_snr]] = 0.0
-        links = UploadLinks.without_uploads(self.num_samples)
-        for column, values in (
-            (links.channel_gain, gain),
-            (links.interference_w, interference_w),
-            (links.sinr, sinr),
-            (links.rate_bps, rate),
-        ):
-            column[selected] = values
-        return links, slot_time
-
-    def _report(self, plan: Plan, reports: Reports, channel: ChannelDraw) -> ReportPhase:
-        if not plan.waits_for_reports:
-            return ReportPhase.skipped(self.cell.num_devices)
-        return report_turns(
-            self.cell.fleet.max_power_w,
+        selected = plan.selected
+        uploads = upload_phase(
+            self.terms,
             channel,
-            device_index=reports.device_index,
-            report_bits=self.report_bits,
-            bandwidth_hz=self.cell.bandwidth_hz,
-            noise_psd_w_per_hz=self.cell.noise_psd_w_per_hz,
-            rate_model=self.cell.rate_model,
+            device_index=selected,
+            block=allocation.block_of_device[selected],
+            power_w=allocation.transmit_power_w[selected],
+            model_bits=self.work.model_bits,
         )
+        slot_time = np.zeros(self.cell.num_devices)
+        slot_time[selected] = uploads.time_s
+        links = UploadLinks.without_uploads(self.work.num_samples)
+        for name in ("channel_gain", "interference_w", "sinr", "rate_bps"):
+            getattr(links, name)[selected] = getattr(uploads, name)
+        return links, slot_time
 
 
 def _share(time_s: FloatArray, full_time_s: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.learning.tasks import Metric
-from fedwave.simulation.facts import Facts
+from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.records import RoundRecord
 from fedwave.wireless.delivery import UploadFate
 
@@ -29,24 +29,26 @@ class Column:
     name: str
     kind: Kind
     meaning: str
-    value: Callable[[Facts], Any]
+    value: Callable[[RoundFacts], Any]
     needs_cell: bool = False
 
 
-def _note(facts: Facts) -> str:
-    plan, outcome = facts.events.plan, facts.events.outcome
+def _note(facts: RoundFacts) -> str:
+    plan, outcome = facts.plan, facts.outcome
     if len(plan.selected) and len(outcome.received) == 0:
         return "no upload arrived, the model stays as it is"
     return plan.reason
 
 
-def _gap(facts: Facts) -> float | None:
-    allocation = facts.events.plan.allocation
+def _gap(facts: RoundFacts) -> float | None:
+    allocation = facts.plan.allocation
     return allocation.gap if allocation is not None and math.isfinite(allocation.upper_bound) else None
 
 
-def _below(facts: Facts) -> float | None:
-    points = facts.turning_point[facts.events.reports.device_index]
+def _below(facts: RoundFacts) -> float | None:
+    if facts.run.turning_point is None:
+        return None
+    points = facts.run.turning_point[facts.reports.device_index]
     return _over_reports(np.mean, facts.first_norms < points)
 
 
@@ -55,31 +57,36 @@ def _over_reports(figure: Callable[[NDArray[Any]], Any], values: NDArray[Any]) -
     return float(figure(values)) if values.size else None
 
 
-def _allocation(name: str) -> Callable[[Facts], Any]:
-    return lambda facts: getattr(facts.events.plan.allocation, name)
+def _scaled(facts: RoundFacts) -> NDArray[Any]:
+    scaled = facts.plan.scaled_contribution
+    return np.full(len(facts.run.device_ids), math.nan) if scaled is None else scaled
 
 
-def _lost(fate: UploadFate) -> Callable[[Facts], int]:
+def _allocation(name: str) -> Callable[[RoundFacts], Any]:
+    return lambda facts: getattr(facts.plan.allocation, name)
+
+
+def _lost(fate: UploadFate) -> Callable[[RoundFacts], int]:
     return lambda facts: facts.count(fate)
 
 
-def _total(name: str) -> Callable[[Facts], float]:
+def _total(name: str) -> Callable[[RoundFacts], float]:
     return lambda facts: float(getattr(facts.costs, name).sum())
 
 
-def _cost(name: str) -> Callable[[Facts], Any]:
+def _cost(name: str) -> Callable[[RoundFacts], Any]:
     return lambda facts: getattr(facts.costs, name)
 
 
-def _link(name: str) -> Callable[[Facts], Any]:
+def _link(name: str) -> Callable[[RoundFacts], Any]:
     return lambda facts: getattr(facts.links, name)
 
 
-def _of_heldout(name: str) -> Callable[[Facts], float | None]:
+def _of_heldout(name: str) -> Callable[[RoundFacts], float | None]:
     return lambda facts: None if facts.heldout is None else getattr(facts.heldout, name)
 
 
-def _of_ledger(name: str) -> Callable[[Facts], Any]:
+def _of_ledger(name: str) -> Callable[[RoundFacts], Any]:
     return lambda facts: getattr(facts.ledger, name)
 
 
@@ -88,7 +95,7 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "train_loss",
         "number",
         "mean loss after adaptation of the devices that computed, at the model that the round began with",
-        lambda facts: _over_reports(np.mean, facts.events.reports.loss),
+        lambda facts: _over_reports(np.mean, facts.reports.loss),
     ),
     Column(
         "heldout_loss",
@@ -108,21 +115,19 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "the metric over all their query samples together",
         _of_heldout("pooled_metric"),
     ),
-    Column("num_computed", "integer", "devices that computed", lambda facts: len(facts.events.reports)),
+    Column("num_computed", "integer", "devices that computed", lambda facts: len(facts.reports)),
     Column(
         "num_selected",
         "integer",
         "devices that were to upload",
-        lambda facts: len(facts.events.plan.selected),
+        lambda facts: len(facts.plan.selected),
     ),
-    Column(
-        "num_received", "integer", "uploads that arrived", lambda facts: len(facts.events.outcome.received)
-    ),
+    Column("num_received", "integer", "uploads that arrived", lambda facts: len(facts.outcome.received)),
     Column(
         "selected_devices",
         "devices",
         "their numbers in the partition, separated by spaces",
-        lambda facts: facts.device_ids[facts.events.plan.selected].tolist(),
+        lambda facts: facts.run.device_ids[facts.plan.selected].tolist(),
     ),
     Column(
         "gradient_norm_min",
@@ -249,38 +254,38 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         "train_loss",
         "number",
         "loss after adaptation at the global model; empty if the device did not compute",
-        lambda facts: facts.spread(facts.events.reports.loss),
+        lambda facts: facts.spread(facts.reports.loss),
     ),
     Column(
         "gradient_norm_{step}",
         "number",
         "norm of the gradient at each local step",
-        lambda facts: [facts.spread(column) for column in facts.events.reports.gradient_norms.T],
+        lambda facts: [facts.spread(column) for column in facts.reports.gradient_norms.T],
     ),
     Column(
         "contribution",
         "number",
         "u_i, Eq. (21)",
-        lambda facts: facts.spread(facts.events.reports.contribution),
+        lambda facts: facts.spread(facts.reports.contribution),
     ),
     Column(
         "is_selected",
         "integer",
         "1 if it was to upload",
-        lambda facts: facts.mask(facts.events.plan.selected),
+        lambda facts: facts.mask(facts.plan.selected),
     ),
     Column(
         "scaled_contribution",
         "number",
         "the contribution as the allocation saw it",
-        lambda facts: facts.events.plan.scaled_contribution,
+        _scaled,
         needs_cell=True,
     ),
     Column(
         "is_received",
         "integer",
         "1 if its upload arrived",
-        lambda facts: facts.mask(facts.events.outcome.received),
+        lambda facts: facts.mask(facts.outcome.received),
         needs_cell=True,
     ),
     Column("block", "integer", "its radio block; -1: none", _allocation("block_of_device"), needs_cell=True),
@@ -322,11 +327,11 @@ HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
 )
 
 
-def record_round(facts: Facts) -> RoundRecord:
+def record_round(facts: RoundFacts) -> RoundRecord:
     """Return the record of a round: every column that applies."""
-    over_cell = facts.events.outcome.costs is not None
+    over_cell = facts.outcome.costs is not None
     columns = {
-        column.name.format(metric=facts.metric.name): column.value(facts)
+        column.name.format(metric=facts.run.metric.name): column.value(facts)
         for column in ROUND_COLUMNS
         if over_cell or not column.needs_cell
     }
@@ -340,12 +345,7 @@ def record_round(facts: Facts) -> RoundRecord:
         else:
             device_columns[column.name] = value
     return RoundRecord(
-        facts.events.round_index,
-        columns,
-        facts.device_ids,
-        device_columns,
-        facts.heldout,
-        facts.events.plan,
+        facts.round_index, columns, facts.run.device_ids, device_columns, facts.heldout, facts.plan
     )
 
 

@@ -11,29 +11,45 @@ from numpy.typing import NDArray
 
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Metric
-from fedwave.simulation.ledger import Ledger, RoundCosts, UploadLinks
-from fedwave.simulation.round import RoundEvents
+from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks
+from fedwave.simulation.ledger import Ledger
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import UploadFate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Facts:
-    """All that a column may be made of."""
+class RunFrame:
+    """What the tables say alike in all rounds of a run."""
 
-    events: RoundEvents
-    heldout: HeldOutResult | None
-    ledger: Ledger | None  # after the round
     device_ids: IntArray  # of all training devices
-    turning_point: FloatArray  # of all training devices
     metric: Metric
-    wall_time_s: float
+    turning_point: FloatArray | None = None  # of all training devices; None: the penalties are not known
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundFacts:
+    """What happened in a round, from its reports to its evaluation."""
+
+    round_index: int
+    reports: Reports
+    plan: Plan
+    outcome: Outcome
+    ledger: Ledger | None = None  # after the round; None where nothing is counted
+    heldout: HeldOutResult | None = None  # None in rounds without evaluation
+    wall_time_s: float = math.nan
+    frame: RunFrame | None = None  # the run that the tables are of
+
+    @property
+    def run(self) -> RunFrame:
+        """The run that the tables are of; only columns ask for it."""
+        assert self.frame is not None
+        return self.frame
 
     @property
     def costs(self) -> RoundCosts:
         """What the round cost; only columns of a cell ask for it."""
-        assert self.events.outcome.costs is not None
-        return self.events.outcome.costs
+        assert self.outcome.costs is not None
+        return self.outcome.costs
 
     @property
     def links(self) -> UploadLinks:
@@ -44,20 +60,20 @@ class Facts:
     @property
     def first_norms(self) -> FloatArray:
         """The gradient norms at the global model, of the devices that computed."""
-        return self.events.reports.gradient_norms[:, 0]
+        return self.reports.gradient_norms[:, 0]
 
     def spread(self, values: NDArray[Any], fill: float = math.nan) -> NDArray[Any]:
         """Return a column of the reporting devices as one of all devices."""
-        full = np.full(len(self.device_ids), fill, dtype=np.float64)
-        full[self.events.reports.device_index] = values
+        full = np.full(len(self.run.device_ids), fill, dtype=np.float64)
+        full[self.reports.device_index] = values
         return full
 
     def mask(self, device_index: IntArray) -> IntArray:
         """Return 1 for these devices and 0 for the others."""
-        full = np.zeros(len(self.device_ids), dtype=np.int64)
+        full = np.zeros(len(self.run.device_ids), dtype=np.int64)
         full[device_index] = 1
         return full
 
     def count(self, fate: UploadFate) -> int:
         """Return how many uploads met this fate."""
-        return int(np.sum(self.events.outcome.fate == fate))
+        return int(np.sum(self.outcome.fate == fate))

@@ -6,14 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fedwave.devices.base import Devices
+from fedwave.errors import shown
 from fedwave.learning import Parameters
 from fedwave.learning.quantise import received_model
 from fedwave.learning.server_steps import ServerStep
-from fedwave.server import Plan, Planner, Reports
+from fedwave.server import Planner, Reports
+from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.state import State
-from fedwave.simulation.world import Outcome, World
+from fedwave.simulation.world import World
+from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.channel_draw import ChannelDraw
+
+_MEMBERS = {
+    "planner": ("initial_state", "ask", "plan", "after", "with_devices", "max_models", "describe"),
+    "world": ("counts_costs", "fleet", "channel", "answer"),
+    "server_step": ("initial_state", "step"),
+}
+_BASES = {"planner": " Derive it from fedwave.server.PlannerDefaults or PlannerAround, which have it."}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,46 +35,61 @@ class Federation:
     server_step: ServerStep
     bits_per_parameter: int = 32  # of an upload
 
+    def __post_init__(self) -> None:
+        for part, members in _MEMBERS.items():
+            for member in members:
+                if not hasattr(getattr(self, part), member):
+                    raise TypeError(
+                        f"a {part} must have {', '.join(members)}, got {shown(getattr(self, part))} without "
+                        f"{member}.{_BASES.get(part, ' Add it.')}"
+                    )
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RoundEvents:
-    """What happened in a round, for the record."""
 
-    round_index: int
-    reports: Reports
-    plan: Plan
-    outcome: Outcome
-
-
-def play_round(federation: Federation, devices: Devices, state: State) -> tuple[State, RoundEvents]:
+def play_round(federation: Federation, devices: Devices, state: State) -> tuple[State, RoundFacts]:
     """Return the state after one round, and what happened in it."""
     k, planner = state.next_round, federation.planner
     channel = federation.world.channel(k)
     asked = planner.ask(k, state.planner)
     reports = devices.report(k, state.parameters, asked, max_models=planner.max_models)  # Alg. 1, 3-11
-    after, events = decide_round(federation, state, reports, channel)
-    if len(events.outcome.received):  # else the model stays as it is
-        models = devices.collect(events.outcome.received)
-        after = take_models(federation, after, models)
-    return after, events
+    facts = decide_round(federation, state, asked, reports, channel)
+    received = facts.outcome.received
+    if len(received):  # else the model stays as it is
+        models, weights = devices.collect(received), facts.plan.weights_of(received)
+        state = take_models(federation, state, models, weights)
+    after = close_round(federation, state, facts)
+    return after, replace(facts, ledger=after.ledger)
 
 
 def decide_round(
-    federation: Federation, state: State, reports: Reports, channel: ChannelDraw | None
-) -> tuple[State, RoundEvents]:
-    """Return the state after a round but for its model, and who uploads: Alg. 1, line 12; Alg. 3."""
+    federation: Federation, state: State, asked: IntArray, reports: Reports, channel: ChannelDraw | None
+) -> RoundFacts:
+    """Return who uploads, and what the world answers: Alg. 1, line 12; Alg. 3."""
     k = state.next_round
-    plan, planner_state = federation.planner.plan(k, reports, channel, state.planner)
-    outcome = federation.world.play(k, plan, reports, channel)
-    after = replace(state, next_round=k + 1, planner=planner_state)
-    if outcome.costs is not None:
-        before = state.ledger or Ledger.empty(len(outcome.costs.compute_energy_j))
-        after = replace(after, ledger=before.after(outcome.costs))
-    return after, RoundEvents(round_index=k, reports=reports, plan=plan, outcome=outcome)
+    plan = federation.planner.plan(k, asked, reports, channel, state.planner)
+    outcome = federation.world.answer(k, plan, reports, channel)
+    return RoundFacts(round_index=k, reports=reports, plan=plan, outcome=outcome)
 
 
-def take_models(federation: Federation, state: State, models: Iterable[Parameters]) -> State:
-    """Return the state with the next global model, made of one or more uploads: Alg. 1, line 13; Eq. (6)."""
+def close_round(federation: Federation, state: State, facts: RoundFacts) -> State:
+    """Return the state after a round but for its model: the planner has heard what became of its plan."""
+    k, costs = facts.round_index, facts.outcome.costs
+    planner = federation.planner.after(k, facts.reports, facts.plan, facts.outcome, state.planner)
+    after = replace(state, next_round=k + 1, planner=planner)
+    if costs is None:
+        return after
+    before = state.ledger or Ledger.empty(len(costs.compute_energy_j))
+    return replace(after, ledger=before.after(costs))
+
+
+def take_models(
+    federation: Federation, state: State, models: Iterable[Parameters], weights: FloatArray | None
+) -> State:
+    """Return the state with the next global model, made of one or more uploads: Alg. 1, line 13; Eq. (6).
+
+    ``weights`` are those of the models, in their order; None: all weigh the same.
+    """
     received = (received_model(state.parameters, own, federation.bits_per_parameter) for own in models)
-    parameters, step_state = federation.server_step.step(state.parameters, received, state.server_step)
+    parameters, step_state = federation.server_step.step(
+        state.parameters, received, weights, state.server_step
+    )
     return replace(state, parameters=parameters, server_step=step_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedwave.devices.base import Devices
 from fedwave.devices.divergence import require_finite_evaluation, require_finite_model
@@ -14,11 +14,10 @@ from fedwave.learning import Model, Parameters, Task
 from fedwave.rng import Stream, generator
 from fedwave.selection import turning_point
 from fedwave.simulation.columns import record_round
-from fedwave.simulation.facts import Facts
+from fedwave.simulation.facts import RunFrame
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
-from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,27 +78,24 @@ class Simulation:
     def run_round(self, state: State, devices: Devices) -> tuple[State, RoundRecord]:
         """Return the state after one round of Alg. 1, evaluated where it is due, and the record of it."""
         start = time.perf_counter()
-        after, events = play_round(self.federation, devices, state)
-        require_finite_model(events.round_index, after.parameters)
+        after, facts = play_round(self.federation, devices, state)
+        require_finite_model(facts.round_index, after.parameters)
         is_due = after.next_round % self.evaluate_every == 0 or after.next_round == self.num_rounds
         heldout = devices.evaluate(after.parameters) if is_due else None
         if heldout is not None:
-            require_finite_evaluation(events.round_index, heldout)
-        facts = Facts(
-            events=events,
-            heldout=heldout,
-            ledger=after.ledger,
-            device_ids=self.train.device_ids,
-            turning_point=self._turning_point,
-            metric=self.task.metric,
-            wall_time_s=time.perf_counter() - start,
-        )
-        return after, record_round(facts)
+            require_finite_evaluation(facts.round_index, heldout)
+        wall_time_s = time.perf_counter() - start
+        return after, record_round(replace(facts, heldout=heldout, wall_time_s=wall_time_s, frame=self.frame))
 
     @property
-    def _turning_point(self) -> FloatArray:
-        return turning_point(
-            self.train.num_samples,
-            similarity_penalty=self.local.similarity_penalty,
-            variance_penalty=self.local.variance_penalty,
+    def frame(self) -> RunFrame:
+        """What the tables say alike in all rounds."""
+        return RunFrame(
+            device_ids=self.train.device_ids,
+            metric=self.task.metric,
+            turning_point=turning_point(
+                self.train.num_samples,
+                similarity_penalty=self.local.similarity_penalty,
+                variance_penalty=self.local.variance_penalty,
+            ),
         )

@@ -1,4 +1,4 @@
-"""All that the next round needs. Each part saves itself, so that a new part needs no change elsewhere."""
+"""All that the next round needs, as tensors by name: a part may remember what it likes."""
 
 from __future__ import annotations
 

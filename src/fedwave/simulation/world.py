@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from fedwave.server import Plan, Reports
-from fedwave.simulation.ledger import RoundCosts
-from fedwave.units import IntArray
+from fedwave.server import Outcome, Plan, Reports
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What became of a round's uploads."""
-
-    received: IntArray  # sorted device indices: their models enter the server's step
-    fate: IntArray  # of each selected device, in the order of the plan; values of UploadFate
-    costs: RoundCosts | None = None  # None: nothing is counted
+from fedwave.wireless.fleet import Fleet
 
 
 class World(Protocol):
-    """Nature: draws the channel, and plays what the server has planned."""
+    """Nature: draws the channel, and answers what the server has planned."""
+
+    @property
+    def counts_costs(self) -> bool:
+        """Whether every outcome says what the round cost: only then do tables have joules and seconds."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet | None:
+        """The devices' hardware as it is; None where the world does not know it."""
+        ...
 
     def channel(self, round_index: int) -> ChannelDraw | None:
         """Return the channel of a round; None on an ideal network."""
         ...
 
-    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
+    def answer(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return what becomes of the plan."""
         ...
 
@@ -39,12 +39,15 @@ class World(Protocol):
 class IdealWorld:
     """Every upload arrives, at no cost, as in Alg. 1."""
 
+    counts_costs: ClassVar[bool] = False
+    fleet: ClassVar[Fleet | None] = None
+
     def channel(self, round_index: int) -> ChannelDraw | None:
         """Return None: there is no radio."""
         del round_index
         return None
 
-    def play(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
+    def answer(self, round_index: int, plan: Plan, reports: Reports, channel: ChannelDraw | None) -> Outcome:
         """Return that everybody arrives."""
         del round_index, reports, channel
         return Outcome(plan.selected, np.full(len(plan.selected), UploadFate.ARRIVED, dtype=np.int64))

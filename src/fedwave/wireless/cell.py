@@ -22,6 +22,7 @@ from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS, draw_fleet
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
+from fedwave.wireless.terms import RadioTerms
 
 _CACHED_PAIRS = 8_192  # of devices and blocks, whose doubles and what is computed on the way fit a cache
 
@@ -111,7 +112,7 @@ class Cell:
 
     @property
     def upload_risks(self) -> UploadRisks:
-        """What can keep an upload in this cell from arriving; below the modem's own floor nothing does."""
+        """What can keep an upload in this cell from arriving; below the modem's own floor nothing arrives."""
         risks, floor = self.config.losses.risks, self.rate_model.min_snr
         return risks if floor == 0.0 else replace(risks, outage_snr=max(floor, risks.outage_snr or 0.0))
 
@@ -139,6 +140,19 @@ class Cell:
             noise_w=bandwidth_hz * self.config.thermal_noise_psd_w_per_hz * rise,
             receive_power_w=settings.receive_power_w,
             rate=self.rate_model,
+        )
+
+    @cached_property
+    def terms(self) -> RadioTerms:
+        """The terms of an upload, for planners and worlds alike; reports are free unless somebody says so."""
+        return RadioTerms(
+            num_blocks=self.num_blocks,
+            bandwidth_hz=self.bandwidth_hz,
+            noise_psd_w_per_hz=self.noise_psd_w_per_hz,
+            rate=self.rate_model,
+            radio=self.radio_power,
+            risks=self.upload_risks,
+            downlink=self.downlink,
         )
 
     @cached_property

@@ -74,7 +74,7 @@ def test_the_paper_steps_to_the_mean_and_keeps_no_state() -> None:
     start = random_models(1, seed=9)[0]
     step = ServerMean()
     state = step.initial_state(start)
-    after, state = step.step(start, iter(models), state)
+    after, state = step.step(start, iter(models), None, state)
     assert state == {}
     assert all(torch.equal(after[name], value) for name, value in average(models).items())
 
@@ -85,13 +85,13 @@ def test_three_rounds_with_momentum_by_hand() -> None:
     state = step.initial_state(theta)
     assert state["w"].tolist() == [0.0]
     # v = 0 / 2 + (1 - 1/2) = 1/2; theta = 1 - 1/4
-    theta, state = step.step(theta, iter([one(0.0), one(1.0)]), state)
+    theta, state = step.step(theta, iter([one(0.0), one(1.0)]), None, state)
     assert (theta["w"].tolist(), state["w"].tolist()) == ([0.75], [0.5])
     # v = 1/4 + (3/4 - 1/4) = 3/4; theta = 3/4 - 3/8
-    theta, state = step.step(theta, iter([one(0.25)]), state)
+    theta, state = step.step(theta, iter([one(0.25)]), None, state)
     assert (theta["w"].tolist(), state["w"].tolist()) == ([0.375], [0.75])
     # v = 3/8 + (3/8 - 11/8) = -5/8; theta = 3/8 + 5/16
-    theta, state = step.step(theta, iter([one(1.0), one(1.75)]), state)
+    theta, state = step.step(theta, iter([one(1.0), one(1.75)]), None, state)
     assert (theta["w"].tolist(), state["w"].tolist()) == ([0.6875], [-0.625])
 
 
@@ -106,7 +106,7 @@ def test_momentum_descends_as_torchs_sgd_does_with_the_distance_to_the_mean_as_g
         for name, leaf in leaves.items():
             leaf.grad = leaf.detach() - torch.stack([model[name] for model in models]).mean(0)
         optimiser.step()
-        theta, state = step.step(theta, models, state)
+        theta, state = step.step(theta, models, None, state)
         for name, leaf in leaves.items():
             torch.testing.assert_close(theta[name], leaf.detach(), rtol=1e-5, atol=1e-6)
 
@@ -117,7 +117,7 @@ def test_without_momentum_at_a_rate_of_one_the_step_is_the_mean() -> None:
     state = step.initial_state(theta)
     for round_index in range(3):
         models = random_models(3, seed=round_index)
-        theta, state = step.step(theta, models, state)
+        theta, state = step.step(theta, models, None, state)
         for name, value in average(models).items():
             torch.testing.assert_close(theta[name], value, rtol=0, atol=1e-6)
 
@@ -148,11 +148,11 @@ def test_every_server_step_keeps_the_contract(name: str) -> None:
     theta = random_models(1, seed=5)[0]
     models = random_models(3)
     state = step.initial_state(theta)
-    theta_next, first_state = step.step(theta, models, state)
+    theta_next, first_state = step.step(theta, models, None, state)
     everything = [*theta.values(), *state.values(), *(v for model in models for v in model.values())]
     before = [value.clone() for value in everything]
 
-    after, state_after = step.step(theta, iter(models), state)
+    after, state_after = step.step(theta, iter(models), None, state)
     assert list(after) == list(theta)
     for key, value in after.items():
         assert (value.shape, value.dtype) == (theta[key].shape, torch.float32)
@@ -164,11 +164,11 @@ def test_every_server_step_keeps_the_contract(name: str) -> None:
     assert all(torch.equal(old, new) for old, new in zip(before, everything, strict=True))
 
     # Devices that all send the global model back leave it where it is.
-    same, _ = step.step(theta, [theta, theta], step.initial_state(theta))
+    same, _ = step.step(theta, [theta, theta], None, step.initial_state(theta))
     assert all(torch.equal(same[key], theta[key]) for key in theta)
 
     with pytest.raises(ModelError, match="at least one model"):
-        step.step(theta, iter([]), state)
+        step.step(theta, iter([]), None, state)
     assert pickle.loads(pickle.dumps(step)) == step  # noqa: S301 - our own bytes
 
 
@@ -188,5 +188,25 @@ def test_received_models_are_let_go_one_after_the_other(name: str) -> None:
 
     step = SERVER_STEPS[name]()
     theta = {"w": torch.zeros(3)}
-    step.step(theta, arriving(), step.initial_state(theta))
+    step.step(theta, arriving(), None, step.initial_state(theta))
     assert most <= 2  # the one being added and the next
+
+
+def test_weights_make_the_weighted_mean_on_any_scale() -> None:
+    models = [{"w": torch.tensor([1.0, 10.0])}, {"w": torch.tensor([5.0, 30.0])}]
+    for weights in ([1.0, 3.0], [25.0, 75.0]):
+        assert average(models, np.array(weights))["w"].tolist() == [4.0, 25.0]
+    assert average(iter(models), np.array([2.0, 2.0]))["w"].tolist() == average(models)["w"].tolist()
+
+
+@pytest.mark.parametrize("name", SERVER_STEPS)
+def test_every_server_step_heeds_the_weights(name: str) -> None:
+    step, theta = SERVER_STEPS[name](), {"w": torch.zeros(1)}
+    models = [{"w": torch.tensor([1.0])}, {"w": torch.tensor([5.0])}]
+    after, _ = step.step(theta, iter(models), np.array([1.0, 3.0]), step.initial_state(theta))
+    assert after["w"].tolist() == [4.0]
+
+
+def test_as_many_weights_as_models_are_needed() -> None:
+    with pytest.raises(ModelError, match="A mean of 1 models needs as many weights, got 2"):
+        average([{"w": torch.zeros(1)}], np.array([1.0, 2.0]))

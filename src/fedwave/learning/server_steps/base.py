@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fedwave.learning.parameters import Parameters
+from fedwave.units import FloatArray
 
 
 class ServerStep(Protocol):
@@ -16,7 +17,14 @@ class ServerStep(Protocol):
         ...
 
     def step(
-        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+        self,
+        parameters: Parameters,
+        models: Iterable[Parameters],
+        weights: FloatArray | None,
+        state: Parameters,
     ) -> tuple[Parameters, Parameters]:
-        """Return the next global model and state; ``models`` has one or more and is read once, in order."""
+        """Return the next global model and state; ``models`` has one or more and is read once, in order.
+
+        ``weights`` has a positive number for each model, on any scale; None: all weigh the same.
+        """
         ...

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from fedwave.errors import ModelError
 from fedwave.learning.parameters import Parameters
+from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True)
 class ServerMean:
-    """theta^{k+1} is the mean of the received models, Eq. (6). It has no state."""
+    """theta^{k+1} is the mean of the received models, Eq. (6), weighted if the plan says so; no state."""
 
     def initial_state(self, parameters: Parameters) -> Parameters:
         """Return no state."""
@@ -21,15 +23,19 @@ class ServerMean:
         return {}
 
     def step(
-        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+        self,
+        parameters: Parameters,
+        models: Iterable[Parameters],
+        weights: FloatArray | None,
+        state: Parameters,
     ) -> tuple[Parameters, Parameters]:
         """Return the mean of the models."""
         del parameters
-        return average(models), state
+        return average(models, weights), state
 
 
-def average(models: Iterable[Parameters]) -> Parameters:
-    """Return the mean of the models, Eq. (6), summed in float64 in the order given.
+def average(models: Iterable[Parameters], weights: FloatArray | None = None) -> Parameters:
+    """Return the mean of the models, Eq. (6), summed in float64 in the order given; weighted if so wished.
 
     The models are taken one at a time, so a generator keeps only one of them in memory.
     """
@@ -37,13 +43,17 @@ def average(models: Iterable[Parameters]) -> Parameters:
     like: Parameters = {}
     count = 0
     for model in models:
-        count += 1
         like = model
         for name, value in model.items():
+            term = value if weights is None else value.to(torch.float64) * float(weights[count])
             if name in total:
-                total[name] += value
+                total[name] += term
             else:
-                total[name] = value.to(torch.float64, copy=True)
+                total[name] = term.to(torch.float64, copy=True)
+        count += 1
     if count == 0:
         raise ModelError("A mean needs at least one model, got none. Keep the global model if none arrives.")
-    return {name: (value / count).to(like[name].dtype) for name, value in total.items()}
+    if weights is not None and len(weights) != count:
+        raise ModelError(f"A mean of {count} models needs as many weights, got {len(weights)}.")
+    whole = count if weights is None else float(np.sum(weights))
+    return {name: (value / whole).to(like[name].dtype) for name, value in total.items()}

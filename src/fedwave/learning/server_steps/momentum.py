@@ -10,6 +10,7 @@ import torch
 from fedwave.errors import ConfigError
 from fedwave.learning.parameters import Parameters, step
 from fedwave.learning.server_steps.mean import average
+from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,14 @@ class ServerMomentum:
         return {name: torch.zeros_like(value) for name, value in parameters.items()}
 
     def step(
-        self, parameters: Parameters, models: Iterable[Parameters], state: Parameters
+        self,
+        parameters: Parameters,
+        models: Iterable[Parameters],
+        weights: FloatArray | None,
+        state: Parameters,
     ) -> tuple[Parameters, Parameters]:
         """Return the global model and velocity after one step."""
-        mean = average(models)
+        mean = average(models, weights)
         velocity = {
             name: self.momentum * state[name] + (value - mean[name]) for name, value in parameters.items()
         }

@@ -13,7 +13,7 @@ from fedwave.flower.messages import size_bytes
 
 
 @dataclass
-class RoundAccount:
+class MessageLog:
     """Grows while a round goes on; Flower's result holds it as a record of numbers."""
 
     round_index: int
@@ -45,7 +45,7 @@ class RoundAccount:
         log(WARNING, "round %d is skipped, the model stays as it is: %s", self.round_index, why)
 
     def to_metrics(self) -> MetricRecord:
-        """Return the account as Flower keeps it, and say it in one line."""
+        """Return the log as Flower keeps it, and say it in one line."""
         log(
             INFO,
             "round %d: %d reported, devices %s selected, %d arrived, %s",

@@ -6,21 +6,28 @@ import numpy as np
 import pytest
 
 from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.reporting import report_phase
+from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.phases import report_phase, upload_phase, workload_cycles
+from fedwave.wireless.rate import RateModel
+from fedwave.wireless.terms import RadioTerms
 
 
 def phase(
     power_w, gain, device_index, *, interference_w=(0.0, 0.0), report_bits=4.0, bandwidth_hz=1.0, noise=1.0
 ):
     power_w, gain = np.array(power_w, dtype=float), np.array(gain, dtype=float)
-    time_s, phase_s = report_phase(
+    found = report_phase(
+        RadioTerms(
+            num_blocks=len(interference_w),
+            bandwidth_hz=bandwidth_hz,
+            noise_psd_w_per_hz=noise,
+            report_bits=report_bits,
+        ),
         power_w,
         ChannelDraw(gain, np.array(interference_w)),
         device_index=np.array(device_index, dtype=np.int64),
-        report_bits=report_bits,
-        bandwidth_hz=bandwidth_hz,
-        noise_psd_w_per_hz=noise,
     )
+    time_s, phase_s = found.time_s, found.duration_s
     assert time_s.shape == power_w.shape
     assert isinstance(phase_s, float)
     return time_s, phase_s
@@ -77,11 +84,44 @@ def test_inputs_are_left_alone():
     power_w, gain, who = np.ones(3), np.ones((3, 2)), np.array([0, 2])
     for array in (power_w, gain, who):
         array.flags.writeable = False
-    report_phase(
-        power_w,
-        ChannelDraw(gain, np.zeros(2)),
-        device_index=who,
-        report_bits=1.0,
-        bandwidth_hz=1.0,
-        noise_psd_w_per_hz=1.0,
+    terms = RadioTerms(num_blocks=2, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0, report_bits=1.0)
+    report_phase(terms, power_w, ChannelDraw(gain, np.zeros(2)), device_index=who)
+
+
+def test_the_work_is_steps_times_cycles_times_samples_of_those_that_compute():
+    fleet = Fleet(np.ones(2), np.ones(2), np.ones(2), np.array([7.0, 8.0]))
+    sizes = {"num_samples": np.array([10, 20]), "num_local_steps": 3}
+    assert workload_cycles(fleet, **sizes).tolist() == [3 * 7 * 10, 3 * 8 * 20]
+    idle = workload_cycles(fleet, **sizes, computes=np.array([False, True]))
+    assert idle.tolist() == [0.0, 3 * 8 * 20]
+
+
+@pytest.mark.parametrize("per_block", [False, True])
+def test_an_upload_meets_the_gain_and_the_noise_of_its_own_block(per_block):
+    # Device 2 on block 1 (I = 3, B N0 = 1) at 4 W and a gain of 3: SNR 3, 2 bit/s; device 0: SNR 1.
+    gain = np.array([[1.0, 99.0], [99.0, 99.0], [99.0, 3.0]]) if per_block else np.array([1.0, 99.0, 3.0])
+    uploads = upload_phase(
+        RadioTerms(num_blocks=2, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0),
+        ChannelDraw(gain, np.array([0.0, 3.0])),
+        device_index=np.array([0, 2]),
+        block=np.array([0, 1]),
+        power_w=np.array([1.0, 4.0]),
+        model_bits=8.0,
     )
+    assert uploads.channel_gain.tolist() == [1.0, 3.0]
+    assert uploads.interference_w.tolist() == [0.0, 3.0]
+    assert uploads.sinr == pytest.approx([1.0, 3.0])
+    assert uploads.rate_bps == pytest.approx([1.0, 2.0])
+    assert uploads.time_s == pytest.approx([8.0, 4.0])
+
+
+def test_where_the_modem_has_no_link_no_slot_is_granted():
+    uploads = upload_phase(
+        RadioTerms(num_blocks=2, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0, rate=RateModel(min_snr=2.0)),
+        ChannelDraw(np.array([1.0, 3.0]), np.zeros(2)),
+        device_index=np.array([0, 1]),
+        block=np.array([0, 1]),
+        power_w=np.array([1.0, 1.0]),
+        model_bits=8.0,
+    )
+    assert uploads.time_s == pytest.approx([0.0, 4.0])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from fedwave.server.contribution_scale import ContributionScale
+from fedwave.server.aims import ContributionScale
 
 U = np.array([3.0, -1.0, 0.0, 8.0])
 
