@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fedwave.experiments import load_experiment
 from fedwave.runs.compare import FinishedRun, read_run
-from fedwave.runs.progress import ProgressBar
+from fedwave.runs.observers import ProgressBar
 from fedwave.runs.run import resume_run, run_experiment
 
 

@@ -90,7 +90,7 @@ def test_imports_point_one_way(part: str) -> None:
         ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),
         ("import fedwave.experiments", ("torch", "sklearn", "matplotlib", "rich")),
         (
-            "import fedwave.runs.run, fedwave.runs.progress",
+            "import fedwave.runs.run, fedwave.runs.observers",
             ("scipy.stats", "scipy.optimize", "scipy.special"),
         ),
     ],

@@ -24,8 +24,7 @@ from fedwave.reproduce.report_tables import (
     readings_table,
     steps_table,
 )
-from fedwave.reproduce.statistics import Outcome
-from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
+from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart, Outcome
 
 ACCURACY = {"NUFM": (0.7, 0.8, 0.9), "Per-FedAvg": (0.6, 0.75, 0.8), "FedAvg": (0.75, 0.7, 0.65)}
 

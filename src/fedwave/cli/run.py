@@ -116,7 +116,7 @@ class _HeedsSignals:
 
 def _watch(start: Callable[[list[Observer]], RunResult], folder: Path, *, quiet: bool) -> None:
     """Run with a progress bar, and tell the user how to go on if it stops."""
-    from fedwave.runs.progress import ProgressBar
+    from fedwave.runs.observers import ProgressBar
 
     console = Console(stderr=True, quiet=quiet)
     try:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from fedwave.reproduce.items import IVES
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import Tables, paired
-from fedwave.reproduce.statistics import Side
 
 BySeed = Mapping[int, float]
+Side = Literal["above", "below", "within"]
 
 # Table II, in per cent: NUFM, Per-FedAvg, FedAvg.
 TABLE_2 = {

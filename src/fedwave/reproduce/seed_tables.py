@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fedwave.csv_table import read_table
 from fedwave.errors import RunError
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
 from fedwave.reproduce.single_run import accuracy_after
@@ -60,12 +60,15 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of a CSV: text, whole numbers, numbers, and NaN or None where nothing stands."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return [{name: _read(name, text) for name, text in row.items()} for row in csv.DictReader(file)]
-    except FileNotFoundError:
+    if not path.exists():
         return []
-    except (OSError, ValueError, csv.Error) as error:
+    table = read_table(path, what="table", error=RunError, fix="Make it again with: fedwave reproduce")
+    try:
+        return [
+            {name: _read(name, text) for name, text in zip(table.header, row, strict=True)}
+            for row in table.rows
+        ]
+    except ValueError as error:
         raise RunError(f"cannot read {path}: {error}. Make it again with: fedwave reproduce") from error
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedwave.errors import RunError
+from fedwave.json_values import json_value
 from fedwave.runs.lock import locked
 from fedwave.units import FloatArray
 
@@ -116,7 +117,7 @@ def _write(path: Path, runs: Sequence[KeptRun]) -> None:
     try:
         with temporary.open("w", encoding="utf-8") as file:
             for run in runs:
-                content = _plain(asdict(run))
+                content = json_value(asdict(run))
                 content[READINGS] = content.pop("test_readings")
                 file.write(json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n")
             file.flush()
@@ -125,15 +126,6 @@ def _write(path: Path, runs: Sequence[KeptRun]) -> None:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: nothing where a number is missing."""
-    if isinstance(value, dict):
-        return {name: _plain(own) for name, own in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(own) for own in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _number(value: Any) -> float:

@@ -261,6 +261,6 @@ def _tell(watching: Iterable[Observer], record: RoundRecord) -> str | None:
 def _log_observers(experiment: Experiment, folder: RunFolder) -> list[Observer]:
     if not experiment.execution.tensorboard:
         return []
-    from fedwave.runs.tensorboard import TensorBoardLog
+    from fedwave.runs.observers import TensorBoardLog
 
     return [TensorBoardLog(folder.path / "tensorboard")]

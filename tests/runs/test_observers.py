@@ -11,7 +11,7 @@ from rich.console import Console
 
 import fedwave
 from fedwave.experiments import experiment_from
-from fedwave.runs.progress import ProgressBar, spans
+from fedwave.runs.observers import ProgressBar, spans
 from fedwave.runs.run import run_experiment
 from fedwave.simulation.records import RoundRecord
 from tests.experiments.cell_tables import PAPER_CELL, experiment
