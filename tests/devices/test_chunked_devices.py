@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -223,3 +224,13 @@ def test_every_device_is_scored_once_and_as_if_all_were_scored_together(
     assert num_scored == [len(chunk) for chunk in local.chunks(EVERYONE)]
     together = contribution(reports.gradient_norms, reports.num_samples, **PENALTIES)
     assert reports.contribution.tolist() == together.tolist()
+
+
+def test_closed_devices_leave_no_threads_and_torch_its_own_number_of_them() -> None:
+    torch.set_num_threads(3)
+    local = local_work()
+    with devices_of(local) as devices:
+        devices.report(0, first_model(local), EVERYONE, max_models=1)
+        assert any(thread.name.startswith("fedwave") for thread in threading.enumerate())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("fedwave")]
+    assert torch.get_num_threads() == 3

@@ -15,9 +15,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from examples.plain_nufm import Loss, evaluation, local_update, plain_devices, theta_of
 from fedwave.devices import EvaluationWork, LocalWork
 from fedwave.learning import LOCAL_RULES, Batch, LocalStep, Parameters
 from fedwave.rng import Stream, generator
+from tests.devices.plain_rules import GRADIENTS
 from tests.devices.pools import (
     DEVICE_IDS,
     INNER_LR,
@@ -29,7 +31,6 @@ from tests.devices.pools import (
     evaluation_work,
     local_work,
 )
-from tests.simulation.plain import Loss, plain_devices, plain_evaluation, plain_update, theta_of
 
 ROOT = Path(__file__).parents[2]
 USER = "tests.learning.models.user_modules"
@@ -59,11 +60,11 @@ def test_a_chunk_is_each_devices_own_update_by_hand(gradient: str, task: str, ki
     # The Hessian-free product is off by half a per cent of itself in float32.
     tolerance = 1e-2 if gradient == "hessian-free" else 2e-5
     for row, position in enumerate(positions.tolist()):
-        expected = plain_update(
+        expected = local_update(
             module,
             theta_of(module),
             devices[position],
-            gradient=gradient,
+            gradient=GRADIENTS[gradient],
             inner_lr=INNER_LR,
             meta_lr=META_LR,
             num_local_steps=2,
@@ -188,7 +189,7 @@ def test_an_evaluation_is_each_devices_own_by_hand(task: str, kind: str, num_ste
     loss, metric = work.compute(theta, positions)
     assert loss.dtype == metric.dtype == np.float64
     expected = [
-        plain_evaluation(
+        evaluation(
             module, theta_of(module), devices[p], num_steps=num_steps, inner_lr=0.15, loss=LOSSES[task]
         )
         for p in positions

@@ -60,7 +60,7 @@ def test_every_example_is_run_by_a_test() -> None:
         "demo",
         "own_data_and_model",
         "own_server",
-        "plain_algorithm_1",  # in a file of its own
+        "plain_nufm",  # in a file of its own
     }
 
 

@@ -10,6 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from examples import plain_nufm
+from examples.plain_nufm import Loss, Theta, plain_devices, theta_of
 from fedwave.devices.base import HeldOutResult
 from fedwave.errors import DivergenceError
 from fedwave.experiments import experiment_from
@@ -21,15 +23,8 @@ from fedwave.server import PlannerAround
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
-from tests.simulation.plain import (
-    Loss,
-    PlainServer,
-    Theta,
-    plain_devices,
-    plain_evaluation,
-    plain_update,
-    theta_of,
-)
+from tests.devices.plain_rules import GRADIENTS
+from tests.simulation.plain_server import PlainServer
 
 INNER_LR, META_LR = 0.05, 0.03
 PENALTIES = {"similarity_penalty": 0.3, "variance_penalty": 0.4}
@@ -117,11 +112,11 @@ def plain_run(
     for k in range(sim.num_rounds):
         asked = server.asked(k)
         updates = [
-            plain_update(
+            plain_nufm.local_update(
                 module,
                 theta,
                 devices[i],
-                gradient=gradient,
+                gradient=GRADIENTS[gradient],
                 inner_lr=INNER_LR,
                 meta_lr=META_LR,
                 num_local_steps=num_local_steps,
@@ -130,7 +125,7 @@ def plain_run(
             for i in asked
         ]
         scores = [
-            update.contribution(devices[i].num_samples, **PENALTIES)
+            plain_nufm.contribution(update.norms, devices[i].num_samples, **PENALTIES)
             for i, update in zip(asked, updates, strict=True)
         ]
         chosen = server.select(asked, scores, [update.loss for update in updates])
@@ -211,7 +206,7 @@ def test_regression_on_sine_waves_equals_the_plain_loop(gradient: str) -> None:
     module = sim.model.to_module(train(sim)[0].parameters).double()
     devices = plain_devices(sim.heldout.dataset, sim.heldout.devices)
     by_hand = [
-        plain_evaluation(module, theta_of(module), own, num_steps=1, inner_lr=INNER_LR, loss=F.mse_loss)
+        plain_nufm.evaluation(module, theta_of(module), own, num_steps=1, inner_lr=INNER_LR, loss=F.mse_loss)
         for own in devices
     ]
     last = records[-1].columns
@@ -318,7 +313,7 @@ def test_evaluation_is_each_held_out_device_adapted_by_hand(
     module = sim.model.to_module({name: value.double() for name, value in state.parameters.items()})
     devices = plain_devices(sim.heldout.dataset, sim.heldout.devices, standardise=standardise)
     by_hand = [
-        plain_evaluation(module, theta_of(module), own, num_steps=num_steps, inner_lr=inner_lr)
+        plain_nufm.evaluation(module, theta_of(module), own, num_steps=num_steps, inner_lr=inner_lr)
         for own in devices
     ]
     np.testing.assert_allclose(result.loss, [loss for loss, _ in by_hand], rtol=2e-5)

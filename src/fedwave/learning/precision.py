@@ -9,7 +9,6 @@ import torch
 
 from fedwave.errors import ConfigError
 
-PRECISIONS = ("float32", "bfloat16")
 # What Linux calls the instructions: on x86 and on ARM.
 _CPU_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
 _CPU_INFO = Path("/proc/cpuinfo")

@@ -8,7 +8,6 @@ from fedwave.plots.style import COLOURS
 from fedwave.reproduce.items import IVES, NORMALISED, URAL
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY = COLOURS[:6]
-_GREY = "#8a8a8a"
 STYLES: dict[str, dict[str, Any]] = {
     "NUFM": {"colour": _BLUE},
     "Per-FedAvg": {"colour": _RED},

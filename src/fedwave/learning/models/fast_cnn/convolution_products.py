@@ -20,7 +20,6 @@ from torch import Tensor
 from fedwave.learning.models.fast_cnn.patches import overlap_of, patches_of
 
 _KERNEL = 3
-_TAPS = _KERNEL * _KERNEL
 _ONE = [1, 1]
 _MIN_CHANNELS = 8  # oneDNN has no fast kernel for fewer
 # From so many samples of each device on, devices are computed one after the other, which keeps a device in
