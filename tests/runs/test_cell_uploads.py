@@ -135,7 +135,7 @@ def test_without_a_cell_there_is_no_account(tmp_path: Path) -> None:
 
 
 def model_bits(cell: dict[str, Any]) -> float:
-    return planner_of(build_simulation(experiment(cell))).model_bits
+    return planner_of(build_simulation(experiment(cell))).work.model_bits
 
 
 def test_s_comes_from_the_model_and_its_bits() -> None:
