@@ -47,11 +47,13 @@ def test_the_fingerprint_does_not_depend_on_memory_layout():
         (np.zeros((3, 4, 4), dtype=np.uint8), np.uint8, (1, 4, 4)),
         (np.zeros((3, 5), dtype=np.uint8), np.float32, (5,)),
         (np.zeros((3, 5)), np.float32, (5,)),
-        (np.zeros((3, 1, 4, 4), dtype=np.int32), np.float32, (1, 4, 4)),
+        (np.zeros((3, 4), dtype=bool), np.float32, (4,)),
+        (np.zeros((3, 1, 4, 4), dtype=np.int32), np.int32, (1, 4, 4)),
+        (np.zeros((3, 6), dtype=np.int64), np.int64, (6,)),
     ],
-    ids=["images", "grey images", "byte vectors", "vectors", "whole numbers"],
+    ids=["images", "grey images", "byte vectors", "vectors", "flags", "whole numbers", "token ids"],
 )
-def test_own_arrays_become_bytes_or_float32(inputs, dtype, shape):
+def test_own_arrays_become_bytes_token_ids_or_float32(inputs, dtype, shape):
     dataset = dataset_from_arrays(inputs, [0, 2, 1])
     assert dataset.inputs.dtype == dtype
     assert dataset.input_shape == shape
@@ -278,3 +280,17 @@ def test_own_targets_and_owners_that_do_not_fit_are_refused(arguments, message):
     with pytest.raises(DataError, match=re.escape(message)) as caught:
         dataset_from_arrays(np.zeros((2, 2)), **arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_token_ids_are_whole_numbers_but_for_bytes():
+    tokens = np.array([[1, 2], [3, 4]], dtype=np.int16)
+    assert dataset_from_arrays(tokens, [0, 1]).has_token_ids
+    assert not dataset_from_arrays(tokens.astype(np.uint8), [0, 1]).has_token_ids
+    assert not dataset_from_arrays(tokens.astype(np.float64), [0, 1]).has_token_ids
+    assert not dataset_from_arrays(np.zeros((2, 4, 4), np.uint8), [0, 1]).has_token_ids
+
+
+def test_token_ids_beyond_int64_are_refused():
+    dataset_from_arrays(np.array([[2**63 - 1]], dtype=np.uint64), [0])
+    with pytest.raises(DataError, match=f"token ids must fit int64, got {2**63}"):
+        dataset_from_arrays(np.array([[2**63]], dtype=np.uint64), [0])

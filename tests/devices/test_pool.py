@@ -137,3 +137,38 @@ def test_a_pool_travels_with_its_samples_in_one_array() -> None:
     assert torch.equal(arrived.support(who).targets, pool.support(who).targets)
     assert arrived.num_samples.tolist() == pool.num_samples.tolist()
     assert arrived.device_ids.tolist() == pool.device_ids.tolist()
+
+
+def pool_of(inputs: np.ndarray, kind: str = "none") -> DevicePool:
+    data = dataset_from_arrays(inputs, np.arange(len(inputs)) % 2)
+    devices = (DeviceData(np.array([0]), np.array([1]), (0, 1)),)
+    return DevicePool(data, Standardiser.fit(data, kind), devices, np.array([0]), torch.device("cpu"))
+
+
+def test_examples_are_different_samples_from_all_over_the_dataset_as_models_see_them() -> None:
+    values = np.repeat(np.arange(50.0), 20)[:, None]  # sorted, as many datasets are
+    pool = pool_of(values, "pixel")
+    found = pool.examples(6)
+    assert found.shape == (6, 1)
+    assert len(torch.unique(found)) == 6
+    back = found.numpy() * (values.std() + 0.001) + values.mean()
+    np.testing.assert_allclose(back, back.round(), atol=1e-4)
+    assert back.min() < 10 < 40 < back.max()
+    assert torch.equal(found, pool.examples(6))
+
+
+def test_examples_repeat_where_there_are_too_few_samples() -> None:
+    assert pool_of(np.array([[3.0], [4.0]])).examples(4).flatten().tolist() == [3.0, 3.0, 3.0, 4.0]
+    assert pool_of(np.ones((9, 2))).examples(3).tolist() == [[1.0, 1.0]] * 3
+
+
+def test_token_ids_stay_whole_numbers_whatever_the_standardisation() -> None:
+    tokens = np.array([[5, 0, 7], [1, 1, 2]], dtype=np.uint16)
+    for kind in ("pixel", "none"):
+        pool = pool_of(tokens, kind)
+        batch = pool.everything(np.array([0]))
+        assert batch.inputs.dtype == torch.int64
+        assert batch.inputs.tolist() == [tokens.tolist()]
+        assert batch.double().inputs.dtype == torch.int64
+        assert batch.double().weights.dtype == torch.float64
+        assert pickle.loads(pickle.dumps(pool)).query(np.array([0])).inputs.tolist() == [[[1, 1, 2]]]  # noqa: S301

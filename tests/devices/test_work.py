@@ -19,7 +19,7 @@ from examples.plain_nufm import Loss, evaluation, local_update, plain_devices, t
 from fedwave.devices import EvaluationWork, LocalWork
 from fedwave.learning import LOCAL_RULES, Batch, LocalStep, Parameters
 from fedwave.rng import Stream, generator
-from tests.devices.plain_rules import GRADIENTS
+from tests.devices.plain_rules import gradient_by_hand
 from tests.devices.pools import (
     DEVICE_IDS,
     INNER_LR,
@@ -64,7 +64,7 @@ def test_a_chunk_is_each_devices_own_update_by_hand(gradient: str, task: str, ki
             module,
             theta_of(module),
             devices[position],
-            gradient=GRADIENTS[gradient],
+            gradient=gradient_by_hand(gradient, theta_of(module)),
             inner_lr=INNER_LR,
             meta_lr=META_LR,
             num_local_steps=2,
@@ -101,7 +101,9 @@ class Noting:
     pools_samples: bool = False
     met: list[tuple[Batch | None, Batch]] = field(default_factory=list)
 
-    def step(self, loss: Any, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
+    def step(
+        self, loss: Any, parameters: Parameters, support: Batch | None, query: Batch, *, start: Parameters
+    ) -> LocalStep:
         del loss
         self.met.append((support, query))
         zeros = torch.zeros(query.num_devices)

@@ -140,7 +140,7 @@ def check_rule(names: dict[str, Any]) -> None:
 
     rule = LOCAL_RULES["clipped"](inner_lr=0.5, meta_lr=0.1)
     start = torch.tensor([[8.0, 0.0], [0.0, 2.0]])  # meta-gradients (2, 0) and (0, 0.5)
-    step = rule.step(loss, {"x": start}, None, None)  # type: ignore[arg-type]
+    step = rule.step(loss, {"x": start}, None, None, start={"x": start})  # type: ignore[arg-type]
     torch.testing.assert_close(step.parameters["x"], torch.tensor([[7.9, 0.0], [0.0, 1.95]]))
     torch.testing.assert_close(step.gradient_norm, torch.tensor([2.0, 0.5]))
     torch.testing.assert_close(step.loss, torch.tensor([8.0, 0.5]))  # after adaptation: |x / 2|^2 / 2

@@ -33,7 +33,7 @@ def by_hand(
     for query in queries:
         leaves = {name: value.clone().requires_grad_() for name, value in state.items()}
         moved = leaves
-        if rule != "plain":
+        if rule not in ("plain", "fedprox"):
             inner = torch.autograd.grad(loss(leaves, support), list(leaves.values()), create_graph=True)
             if rule == "first-order":
                 inner = tuple(value.detach() for value in inner)
@@ -47,6 +47,9 @@ def by_hand(
             gradient = tuple(g - ALPHA * p for g, p in zip(slope, product, strict=True))
         else:
             gradient = torch.autograd.grad(value, list(leaves.values()))
+        if rule == "fedprox":  # mu = 0.01 times the way from the global model
+            pairs = zip(gradient, leaves, module.parameters(), strict=True)
+            gradient = tuple(g + 0.01 * (state[name] - first.detach()) for g, name, first in pairs)
         state = {name: state[name] - BETA * g for name, g in zip(state, gradient, strict=True)}
         norms.append(float(np.sqrt(sum(float(g.square().sum()) for g in gradient))))
         losses.append(float(value.detach()))

@@ -23,7 +23,7 @@ from fedwave.server import PlannerAround
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
-from tests.devices.plain_rules import GRADIENTS
+from tests.devices.plain_rules import gradient_by_hand
 from tests.simulation.plain_server import PlainServer
 
 INNER_LR, META_LR = 0.05, 0.03
@@ -116,7 +116,7 @@ def plain_run(
                 module,
                 theta,
                 devices[i],
-                gradient=GRADIENTS[gradient],
+                gradient=gradient_by_hand(gradient, theta),
                 inner_lr=INNER_LR,
                 meta_lr=META_LR,
                 num_local_steps=num_local_steps,

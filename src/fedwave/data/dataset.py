@@ -29,7 +29,7 @@ ONE_CLASS = "all"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled samples: images as uint8 (samples, channels, height, width), anything else as float32.
+    """Labelled samples: images as uint8 (samples, C, H, W), token ids as other whole numbers, else float32.
 
     Where ``targets`` (samples, outputs) are given, they are what is learnt (regression), and labels only say
     which samples are of one kind. ``device_of_sample`` says who owns each sample, -1 for nobody.
@@ -107,6 +107,11 @@ class Dataset:
         return tuple(self.inputs.shape[1:])
 
     @property
+    def has_token_ids(self) -> bool:
+        """Whether the inputs are whole numbers that stand for words and the like, not bytes of images."""
+        return is_token_type(self.inputs.dtype)
+
+    @property
     def is_regression(self) -> bool:
         """Whether real numbers are learnt, not classes."""
         return self.targets is not None
@@ -136,8 +141,9 @@ def dataset_from_arrays(
     """Return the user's own samples as a dataset, after checking them.
 
     ``inputs`` has one sample per row. uint8 arrays of shape (samples, channels, height, width), or (samples,
-    height, width) for grey, are images and stay bytes; everything else becomes float32. ``num_classes``
-    defaults to the largest label plus one. ``targets``, (samples, outputs) or (samples,), are real numbers to
+    height, width) for grey, are images and stay bytes. Other types of whole numbers are token ids, for models
+    with ``nn.Embedding``, and stay as they are; everything else becomes float32. ``num_classes`` defaults to
+    the largest label plus one. ``targets``, (samples, outputs) or (samples,), are real numbers to
     be learnt; without labels all samples are then of one class. ``device_of_sample`` holds each sample's
     owner, a whole number or text such as a user id; -1, "" or None is nobody.
     """
@@ -160,6 +166,8 @@ def dataset_from_arrays(
         classes = _as_labels(labels, name=name)
     if samples.dtype == np.uint8 and samples.ndim in (3, 4):
         samples = _as_images(samples, name=name)
+    elif is_token_type(samples.dtype):
+        _require_int64(samples, name=name)
     else:
         samples = _as_finite_float32(samples, what="inputs", name=name)
     if num_classes is None and class_names is None:
@@ -175,6 +183,11 @@ def dataset_from_arrays(
         (None, ()) if device_of_sample is None else index_devices(device_of_sample, name=name)
     )
     return Dataset(name, samples, classes, num_classes, names, source, values, owners, owner_names)
+
+
+def is_token_type(dtype: np.dtype[Any]) -> bool:
+    """Return whether values of this type are token ids: whole numbers, but for the bytes of images."""
+    return dtype.kind in "ui" and dtype != np.uint8
 
 
 def row_chunks(array: NDArray[Any]) -> list[tuple[int, int]]:
@@ -254,6 +267,11 @@ def _as_images(samples: NDArray[Any], *, name: str) -> NDArray[Any]:
             "like channels last. Use inputs.transpose(0, 3, 1, 2)."
         )
     return samples
+
+
+def _require_int64(tokens: NDArray[Any], *, name: str) -> None:
+    if tokens.dtype == np.uint64 and tokens.size and tokens.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{name}: token ids must fit int64, got {tokens.max()}. Number the tokens from 0.")
 
 
 def _as_finite_float32(values: NDArray[Any], *, what: str, name: str) -> NDArray[np.float32]:

@@ -60,12 +60,17 @@ def standardise(
 
 
 def standardise_warnings(dataset: Dataset, std: NDArray[np.float32] | None = None) -> tuple[str, ...]:
-    """Return a warning when inputs are so small that the 0.001 in ``standardise`` swamps them, or nothing.
+    """Return a warning when inputs are token ids, or so small that the 0.001 in ``standardise`` swamps them.
 
     ``std`` is that of ``pixel_statistics``, computed when not given. An input that never changes does not
     count; nor, beside inputs of a usual scale, does one that is the same in most samples, such as a pixel at
     the border of a picture: there the 0.001 is meant to act.
     """
+    if dataset.has_token_ids:
+        return (
+            f"{dataset.name}: inputs are token ids ({dataset.inputs.dtype}) and are not standardised. Set "
+            'data.standardise = "none" to say the same, or give features as float32.',
+        )
     spread = (pixel_statistics(dataset)[1] if std is None else std).ravel()
     is_small = (spread > 0) & (spread < SMALL_STD)
     if is_small.any() and np.any(spread >= SMALL_STD):

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from fedwave.data import Dataset, DeviceData, pixel_statistics, standardise
+from fedwave.data.dataset import is_token_type
 from fedwave.learning import Batch
 from fedwave.units import IntArray
 
@@ -21,7 +22,10 @@ MAX_PADDING = 0.08
 
 @dataclass(frozen=True, eq=False)
 class Standardiser:
-    """Turns raw samples into what models see: each pixel standardised over the dataset, or only rescaled."""
+    """Turns raw samples into what models see: each pixel standardised over the dataset, or only rescaled.
+
+    Token ids stay what they are.
+    """
 
     mean: NDArray[np.float32]
     std: NDArray[np.float32] | None  # None: only divide by 255 (images) or leave as they are
@@ -29,12 +33,14 @@ class Standardiser:
     @classmethod
     def fit(cls, dataset: Dataset, kind: str) -> Standardiser:
         """Return the standardiser of a dataset; ``kind`` is ``pixel`` or ``none``."""
-        if kind == "none":
+        if kind == "none" or dataset.has_token_ids:
             return cls(np.zeros(1, dtype=np.float32), None)
         return cls(*pixel_statistics(dataset))
 
-    def __call__(self, samples: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the samples as float32."""
+    def __call__(self, samples: NDArray[Any]) -> NDArray[Any]:
+        """Return the samples as float32, or token ids as int64."""
+        if is_token_type(samples.dtype):
+            return samples.astype(np.int64)
         if self.std is not None:
             return standardise(samples, self.mean, self.std)
         scale = np.float32(255.0 if samples.dtype == np.uint8 else 1.0)
@@ -116,6 +122,14 @@ class DevicePool:
             own = self._all_samples(position) if with_support else self.devices[position].query
             drawn.append(own if len(own) <= batch_size else rng.choice(own, batch_size, replace=False))
         return self._stack(drawn)
+
+    def examples(self, count: int) -> torch.Tensor:
+        """Return samples from all over the dataset as models see them, different ones where there are."""
+        places = np.linspace(0, self.dataset.num_samples - 1, 4 * count).astype(np.int64)
+        candidates = self.dataset.inputs[np.unique(places)]
+        _, first = np.unique(candidates.reshape(len(candidates), -1), axis=0, return_index=True)
+        chosen = np.sort(first)[np.linspace(0, len(first) - 1, count).astype(np.int64)]
+        return torch.from_numpy(self.standardiser(candidates[chosen]))
 
     def _all_samples(self, position: int) -> IntArray:
         return np.concatenate([self.devices[position].support, self.devices[position].query])

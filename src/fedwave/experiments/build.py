@@ -38,6 +38,7 @@ from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.models import UserModel
+from fedwave.learning.models.suitability import NUM_EXAMPLES
 from fedwave.learning.operations import sample_operations
 from fedwave.learning.precision import require_precision
 from fedwave.learning.quantise import message_bits
@@ -96,6 +97,7 @@ def build_simulation(
         data.input_shape,
         data.num_outputs,
         batching=experiment.execution.batching,
+        samples=train.examples(NUM_EXAMPLES),
         **{name: value for name, value in options.items() if value is not None},
     )
     require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")

@@ -63,7 +63,8 @@ class DataSection(Section):
     )
     standardise: Literal["pixel", "none"] = Field(
         "pixel",
-        description="pixel: (x - mean) / (std + 0.001) of each pixel over the dataset; none: x / 255.",
+        description="pixel: (x - mean) / (std + 0.001) of each pixel over the dataset; none: x / 255. "
+        "Token ids stay as they are.",
     )
     num_samples: PositiveInt | None = Field(None, description="Synthetic data: how many samples.")
     num_classes: PositiveInt | None = Field(None, description="Synthetic data: how many classes.")
@@ -180,7 +181,7 @@ class AlgorithmSection(Section):
     gradient: str = Field(
         "exact",
         description="exact, exact-query (the Hessian on the query set, D'' = D'), first-order, hessian-free "
-        "meta-gradient; plain is FedAvg's ordinary gradient.",
+        "meta-gradient; plain is FedAvg's ordinary gradient, fedprox keeps it near the global model.",
     )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
     inner_lr: NonNegativeFloat = Field(0.001, description="alpha, step size of the adaptation.")

@@ -14,14 +14,17 @@ class Batch:
     Devices with fewer samples than the longest repeat their first sample with weight zero.
     """
 
-    inputs: Tensor  # (devices, samples, *shape)
+    inputs: Tensor  # (devices, samples, *shape), float32; token ids: int64
     targets: Tensor  # classes: (devices, samples), int64; real values: (devices, samples, outputs), float32
     weights: Tensor  # (devices, samples): 1 / size of the device's batch, 0 where padded
 
     def double(self) -> Batch:
-        """Return the batch in double precision; class labels stay whole numbers."""
-        targets = self.targets.double() if self.targets.is_floating_point() else self.targets
-        return Batch(self.inputs.double(), targets, self.weights.double())
+        """Return the batch in double precision; token ids and class labels stay whole numbers."""
+        inputs, targets = (
+            values.double() if values.is_floating_point() else values
+            for values in (self.inputs, self.targets)
+        )
+        return Batch(inputs, targets, self.weights.double())
 
     @property
     def num_devices(self) -> int:

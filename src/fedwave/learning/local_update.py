@@ -47,10 +47,10 @@ def local_update(
             "Build the batches as the rule's pools_samples says."
         )
     loss = objective(model, task)
-    local = stack_copies(parameters, queries[0].num_devices)
+    local = start = stack_copies(parameters, queries[0].num_devices)
     steps = []
     for query in queries:
-        outcome = rule.step(loss, local, support, query)
+        outcome = rule.step(loss, local, support, query, start=start)
         local = outcome.parameters
         steps.append((outcome.gradient_norm, outcome.loss))
     # Sec. III-B of the paper uploads theta^{k, tau-1}; Alg. 1 uploads theta^{k, tau}, so all steps count.

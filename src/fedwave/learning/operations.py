@@ -50,7 +50,7 @@ def sample_operations(
         query = _batch(sample, target, num_query)
         parameters = stack_copies(model.initial_parameters(np.random.default_rng(0)), 1)
         with FlopCounterMode(display=False) as counter:
-            rule.step(objective(model, task), parameters, support, query)
+            rule.step(objective(model, task), parameters, support, query, start=parameters)
         return float(counter.get_total_flops()) / 2
 
     query = count(1, 2) - count(1, 1)

@@ -197,3 +197,24 @@ def test_what_cannot_be_trained_is_refused_in_one_line(way: str, message: str) -
 def test_modules_without_parameters_or_sizes_are_refused(factory: object, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         UserModel(factory, SHAPE, 3)  # type: ignore[arg-type]
+
+
+class Logarithms(nn.Module):
+    """It takes positive numbers, as its data are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.linear(inputs.log())
+        return outputs
+
+
+def test_a_module_is_tried_on_samples_of_the_dataset() -> None:
+    samples = torch.rand(6, *SHAPE, generator=torch.Generator().manual_seed(1)) + 0.1
+    assert UserModel(Logarithms, SHAPE, 3, samples=samples).is_vectorised
+    with pytest.raises(ModelError, match=r"returns infinite outputs or NaN .*Rescale"):
+        UserModel(Logarithms, SHAPE, 3, samples=-samples)
+    with pytest.raises(ModelError, match="returns infinite outputs or NaN"):
+        UserModel(Logarithms, SHAPE, 3)  # normal numbers stand in

@@ -107,3 +107,34 @@ def wrong_outputs(input_shape: tuple[int, ...]) -> nn.Module:
 
 def wrong_inputs() -> nn.Module:
     return nn.Linear(5, 3)
+
+
+class TextNet(nn.Module):
+    """A text classifier: the mean of the words' vectors, then a linear layer."""
+
+    NUM_WORDS = 30
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(self.NUM_WORDS, 8)
+        self.decide = nn.Linear(8, num_classes)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        outputs: Tensor = self.decide(self.words(tokens).mean(1))
+        return outputs
+
+
+class MixingTextNet(TextNet):
+    """Each text is judged beside the others of its batch."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        outputs: Tensor = super().forward(tokens)
+        return outputs - outputs.mean(0, keepdim=True)
+
+
+class NoisyTextNet(TextNet):
+    """It drops words at random, also in evaluation mode."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        outputs: Tensor = self.decide((self.words(tokens) * torch.rand(tokens.shape[1], 1)).mean(1))
+        return outputs

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torch import Tensor
+
 from fedwave.errors import ModelError, did_you_mean
 from fedwave.learning.models.base import WEIGHT_STD, Model
 from fedwave.learning.models.cnn import Cnn
@@ -54,11 +56,18 @@ MODELS: dict[str, Callable[..., Model]] = {
 
 
 def build_model(
-    kind: str, input_shape: tuple[int, ...], num_outputs: int, *, batching: str = "auto", **options: Any
+    kind: str,
+    input_shape: tuple[int, ...],
+    num_outputs: int,
+    *,
+    batching: str = "auto",
+    samples: Tensor | None = None,
+    **options: Any,
 ) -> Model:
     """Return the model of that kind: a name in ``MODELS`` or ``package.module:factory``.
 
     ``batching`` is for the latter, see ``UserModel``; the others have one way to run many devices.
+    ``samples`` (samples, *input_shape), as the model will see them, show whether it suits the data.
     """
     known = model_options(kind)
     for name, value in options.items():
@@ -68,13 +77,19 @@ def build_model(
             )
             raise ModelError(f"model.{name} is not an option of model.kind {kind}, got {value}. {instead}")
     if ":" in kind:
-        return UserModel(kind, input_shape, num_outputs, batching=batching)
+        return UserModel(kind, input_shape, num_outputs, batching=batching, samples=samples)
     if batching != "auto":
         raise ModelError(
             f'execution.batching is for a module of your own, got "{batching}" with model.kind {kind}. '
             'Leave it at "auto".'
         )
-    return MODELS[kind](input_shape, num_outputs, **options)
+    model = MODELS[kind](input_shape, num_outputs, **options)
+    if samples is not None and not samples.is_floating_point() and not getattr(model, "takes_tokens", True):
+        raise ModelError(
+            f"model.kind {kind} takes real numbers, got whole numbers, which are token ids. Give features as "
+            "float32, or use a module of your own with nn.Embedding."
+        )
+    return model
 
 
 def model_options(kind: str) -> tuple[str, ...]:

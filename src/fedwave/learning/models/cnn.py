@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ class Cnn:
     num_outputs: int
     channels: tuple[int, ...]
     weight_std: float = WEIGHT_STD  # of the first weights
+    takes_tokens: ClassVar[bool] = False
 
     @property
     def pooled_extent(self) -> tuple[int, int]:

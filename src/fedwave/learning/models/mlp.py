@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ class Mlp:
     num_outputs: int
     hidden: tuple[int, ...]
     weight_std: float = WEIGHT_STD  # of the first weights
+    takes_tokens: ClassVar[bool] = False
 
     @property
     def widths(self) -> tuple[int, ...]:

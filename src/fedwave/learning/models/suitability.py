@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # A sample's outputs may differ by this much, relative to their size, between one batch and another: another
 # order of summation does that; mixing samples does far more.
 ROUNDING = 1e-3
+# Two devices with three samples each take a step.
+NUM_DEVICES, NUM_SAMPLES = 2, 3
+NUM_EXAMPLES = NUM_DEVICES * NUM_SAMPLES
 
 
 def refuse_unsuitable(module: nn.Module, name: str) -> None:
@@ -47,14 +50,15 @@ def refuse_unsuitable(module: nn.Module, name: str) -> None:
             )
 
 
-def try_meta_step(
-    model: Model, stacked: Parameters, input_shape: tuple[int, ...], num_outputs: int, name: str
-) -> None:
+def example_inputs(input_shape: tuple[int, ...]) -> Tensor:
+    """Return normal numbers in the shape of samples, where there is no dataset yet."""
+    return torch.randn(NUM_EXAMPLES, *input_shape, generator=torch.Generator().manual_seed(0))
+
+
+def try_meta_step(model: Model, stacked: Parameters, samples: Tensor, num_outputs: int, name: str) -> None:
     """Take a meta-step with two devices; raise for outputs that cannot be trained or samples that mix."""
-    draw = torch.Generator().manual_seed(0)
-    inputs = torch.randn(2, 3, *input_shape, generator=draw)
-    device = next(iter(stacked.values())).device
-    inputs = inputs.to(device)
+    inputs = samples.reshape(NUM_DEVICES, NUM_SAMPLES, *samples.shape[1:])
+    inputs = inputs.to(next(iter(stacked.values())).device)
 
     def loss(parameters: Parameters, samples: Tensor) -> Tensor:
         outputs = model.outputs(parameters, samples)
@@ -72,10 +76,15 @@ def try_meta_step(
         ) from error
     with torch.no_grad():
         first, second = model.outputs(stacked, inputs), model.outputs(stacked, inputs)
+        if not torch.isfinite(first).all():
+            raise ModelError(
+                f"model.kind {name} returns infinite outputs or NaN for samples of the dataset, before any "
+                "training. Rescale the inputs, or start from smaller weights."
+            )
         _require_equal(
             first, second, name, "draws random numbers in its forward, so that a run would not repeat"
         )
-        alone = torch.cat([model.outputs(stacked, inputs[:, i : i + 1]) for i in range(3)], dim=1)
+        alone = torch.cat([model.outputs(stacked, inputs[:, i : i + 1]) for i in range(NUM_SAMPLES)], dim=1)
         _require_equal(first, alone, name, "mixes samples: a sample's outputs change with its neighbours")
 
 

@@ -17,8 +17,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedwave.errors import ModelError
 from fedwave.learning.models.base import require_layout
-from fedwave.learning.models.suitability import one_line, refuse_unsuitable, require_unchanged, try_meta_step
+from fedwave.learning.models.suitability import (
+    example_inputs,
+    one_line,
+    refuse_unsuitable,
+    require_unchanged,
+    try_meta_step,
+)
 from fedwave.learning.parameters import Parameters
+
+_TOKENS = " Its inputs are whole numbers: token ids for nn.Embedding. Give features as float32."
 
 
 class UserModel:
@@ -29,7 +37,8 @@ class UserModel:
 
     ``source`` is ``package.module:factory``, or the factory itself. The module is used in evaluation mode, so
     dropout is inactive and a run repeats bit for bit. Its forward takes (samples, *input_shape) and returns
-    (samples, num_outputs), each sample on its own.
+    (samples, num_outputs), each sample on its own. Whether it does is tried on ``samples`` of the dataset;
+    normal numbers stand in where there are none.
     """
 
     def __init__(
@@ -39,11 +48,12 @@ class UserModel:
         num_outputs: int,
         *,
         batching: str = "auto",
+        samples: Tensor | None = None,
     ) -> None:
         self._set_up(source, input_shape, num_outputs)
         refuse_unsuitable(self._template, self._name)
         self.is_vectorised = batching != "loop"
-        self._probe()
+        self._try_out(example_inputs(input_shape) if samples is None else samples)
         if batching == "vmap" and not self.is_vectorised:
             raise ModelError(
                 f'execution.batching cannot be "vmap" with model.kind {self._name}: torch.func.vmap cannot '
@@ -132,17 +142,17 @@ class UserModel:
             )
         return module.eval()
 
-    def _probe(self) -> None:
+    def _try_out(self, samples: Tensor) -> None:
         """Let two devices take a meta-step: choose between vmap and a loop, refuse what cannot train."""
         parameters = self.initial_parameters(np.random.default_rng(0))
         stacked = {name: torch.stack([value, value]) for name, value in parameters.items()}
         try:
-            try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
+            try_meta_step(self, stacked, samples, self._num_outputs, self._name)
         except ModelError:
             if not self.is_vectorised:
                 raise
             self.is_vectorised = False  # whatever vmap cannot map may still run in a loop
-            try_meta_step(self, stacked, self._input_shape, self._num_outputs, self._name)
+            try_meta_step(self, stacked, samples, self._num_outputs, self._name)
         used = dict(self._per_thread.module.named_buffers())
         require_unchanged(dict(self._template.named_buffers()), used, self._name)
 
@@ -182,6 +192,7 @@ class UserModel:
             raise ModelError(
                 f"model.kind {self._name} failed in its forward: {type(error).__name__}: {one_line(error)}. "
                 "It is called with (samples, *input_shape) and must return (samples, num_outputs)."
+                + ("" if inputs.is_floating_point() else _TOKENS)
             ) from error
 
     def to_state_dict(self, parameters: Parameters) -> Parameters:

@@ -29,6 +29,11 @@ class LocalRule(Protocol):
         """Whether a device's samples are all taken as query, as FedAvg does: then support is ``None``."""
         ...
 
-    def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
-        """Return the stacked models after one step; ``loss(parameters, batch)`` has shape (devices,)."""
+    def step(
+        self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch, *, start: Parameters
+    ) -> LocalStep:
+        """Return the stacked models after one step; ``loss(parameters, batch)`` has shape (devices,).
+
+        ``start`` is the global model of the round, stacked as ``parameters`` are: one memory, seen by all.
+        """
         ...

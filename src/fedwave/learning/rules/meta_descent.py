@@ -27,8 +27,11 @@ class MetaDescent:
     def __post_init__(self) -> None:
         require_method(self.method)
 
-    def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
+    def step(
+        self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch, *, start: Parameters
+    ) -> LocalStep:
         """Return the stacked models after one step down their meta-gradients."""
+        del start  # the step asks only where a model is, not where it comes from
         outcome = meta_step(
             loss,
             parameters,

@@ -20,9 +20,11 @@ class PlainDescent:
     meta_lr: float  # beta
     pools_samples: ClassVar[bool] = True
 
-    def step(self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch) -> LocalStep:
+    def step(
+        self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch, *, start: Parameters
+    ) -> LocalStep:
         """Return the stacked models after one step down their gradients on ``query``."""
-        del support  # its samples are part of the query
+        del support, start  # the support samples are part of the query
         value, gradient = loss_and_gradient(loss, with_gradients(parameters), query)
         with torch.no_grad():
             return LocalStep(step(parameters, gradient, self.meta_lr), norm(gradient, is_stacked=True), value)
