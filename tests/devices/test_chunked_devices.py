@@ -114,9 +114,12 @@ def test_a_new_round_forgets_the_models_of_the_old_one() -> None:
 def test_the_model_of_a_device_that_did_not_compute_cannot_be_collected() -> None:
     work = local_work()
     with devices_of(work) as devices:
-        devices.report(0, first_model(work), np.array([0, 4]), max_models=9)
-        with pytest.raises(ProblemError, match="only devices that computed in this round can upload, got de"):
-            list(devices.collect(np.array([0, 5])))
+        with pytest.raises(ProblemError, match="only devices that computed in this round .* got device 1"):
+            list(devices.collect(np.array([1])))  # before the first round
+        devices.report(0, first_model(work), np.array([1, 4]), max_models=9)
+        for absent in (0, 5):
+            with pytest.raises(ProblemError, match=f"can upload, got device {absent}"):
+                list(devices.collect(np.array([1, absent])))
 
 
 def test_the_evaluation_of_all_devices_is_in_their_own_order() -> None:
