@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 import torch
 
-from fedwave.devices.threads import ThreadExecutor, available_cores
+from fedwave.devices.threads import ThreadExecutor, available_cores, thread_devices
 from tests.devices.pools import (
     EVERYONE,
     assert_equal_models,
@@ -22,7 +22,7 @@ from tests.devices.pools import (
 )
 
 
-def threads(num_workers: int = 0) -> closing[ThreadExecutor]:
+def threads(num_workers: int) -> closing[ThreadExecutor]:
     return closing(ThreadExecutor(local_work(), evaluation_work(), num_workers=num_workers))
 
 
@@ -93,8 +93,12 @@ def test_every_worker_computes_on_one_thread() -> None:
 
 
 def test_without_a_number_there_is_a_worker_for_each_core() -> None:
-    with threads() as executor:
-        assert executor.num_workers == available_cores() == len(os.sched_getaffinity(0))
+    num_cores = len(os.sched_getaffinity(0))
+    assert available_cores() == num_cores
+    with closing(ThreadExecutor(local_work(), evaluation_work())) as executor:
+        assert executor.num_workers == num_cores
+    with closing(thread_devices(local_work(), evaluation_work())) as devices:
+        assert devices._executor.num_workers == num_cores
     with threads(3) as executor:
         assert executor.num_workers == 3
 
