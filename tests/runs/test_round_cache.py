@@ -54,7 +54,8 @@ def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
 @pytest.mark.parametrize(
     "setting",
     ["seed=1", "algorithm.inner_lr=0.03", "model.channels=[5]", "selection.similarity_penalty=2",
-     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2"],
+     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2",
+     "execution.precision=bfloat16", "execution.chunk_samples=7"],
 )  # fmt: skip
 def test_what_changes_learning_shares_nothing(setting: str) -> None:
     assert learning_key(small("nufm-greedy", setting)) != learning_key(small("nufm-greedy"))

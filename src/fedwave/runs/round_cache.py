@@ -24,6 +24,7 @@ from fedwave.simulation.simulation import Simulation
 from fedwave.units import FloatArray, IntArray
 
 MAX_BYTES = 1_500_000_000  # of models that one process keeps: 3,000 of the CNN on Fashion-MNIST
+MOVES_BITS = ("chunk_samples", "device", "batching", "precision")  # of how it is computed
 # What the devices compute does not depend on these settings of the selection.
 NOT_LEARNING = ("policy", "num_selected", "everyone_computes", "options")
 
@@ -36,8 +37,9 @@ def learning_key(experiment: Experiment) -> str:
     parts = {name: settings[name] for name in ("seed", "data", "partition", "model", "algorithm")}
     selection = {k: v for k, v in settings["selection"].items() if k not in NOT_LEARNING}
     evaluation = {k: v for k, v in settings["evaluation"].items() if k != "every"}
+    execution = [settings["execution"][name] for name in MOVES_BITS]
     bits = settings.get("cell", {}).get("bits_per_parameter", 32)
-    return digest([parts, selection, evaluation, bits])
+    return digest([parts, selection, evaluation, execution, bits])
 
 
 @dataclass
