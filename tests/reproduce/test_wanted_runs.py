@@ -75,3 +75,13 @@ def test_schemes_in_which_few_compute_cost_less() -> None:
         for run in wanted_runs(ITEMS["fig-4"], QUICK, num_seeds=1)
     }
     assert by_scheme["RU-Greedy", "ours"] < by_scheme["RU-Greedy", "paper"] == by_scheme["NUFM-Greedy", ""]
+
+
+def test_local_steps_cost_as_many_times_as_there_are() -> None:
+    costs = {
+        run.point.value: relative_cost(run.experiment)
+        for run in wanted_runs(ITEMS["fig-3"], QUICK, num_seeds=1)
+        if run.point.scheme == "NUFM"
+    }
+    evaluation = 2 * costs[2] - costs[4]  # which is the same for both
+    assert 0.0 < evaluation < 0.1 * costs[2]

@@ -38,9 +38,10 @@ def test_a_result_comes_back_to_the_bit(tmp_path) -> None:
 
 
 def test_a_run_without_test_readings_does_not_serve_where_they_are_asked_for(tmp_path) -> None:
-    results = KeptRuns(tmp_path)
+    results = KeptRuns(tmp_path / "new" / "runs")
     results.add(made())
     assert results.find("k", with_readings=True) is None
+    assert results.find("k") is not None
 
 
 def test_gathered_runs_are_found_as_before_and_a_new_one_replaces_its_former(tmp_path) -> None:

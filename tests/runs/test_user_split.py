@@ -150,7 +150,7 @@ def test_resuming_after_the_file_of_the_split_has_changed_is_refused(tmp_path: P
         ({}, None, "letters does not say which device owns which sample"),
         ({"device_column": "writer"}, None, "partition.device_column names a column of partition.path"),
         ({"heldout_column": "out"}, None, "partition.heldout_column names a column of partition.path"),
-        ({"path": "absent.csv"}, None, "absent.csv does not exist"),
+        ({"path": "absent.csv"}, None, "absent.csv: No such file"),
         ({}, user_split(WRITERS[:-1]), "gives owners to 239 samples, but the dataset has 240"),
     ],
 )
