@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedwave.explore.api import Api
-from fedwave.explore.open import open_all
+from fedwave.explore.workbench import open_all
 
 BARS_S = {(100, 20): 0.150, (10_000, 100): 1.0}
 NUM_MOVES = {(100, 20): 15, (10_000, 100): 4}

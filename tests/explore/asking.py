@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedwave.explore.api import Api
-from fedwave.explore.app import build_app
 from fedwave.explore.guard import Guard
-from fedwave.explore.open import open_all
+from fedwave.explore.server import build_app
+from fedwave.explore.workbench import open_all
 
 PORT = 8123
 

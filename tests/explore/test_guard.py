@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from fedwave.explore.api import Api
-from fedwave.explore.app import asset_names
 from tests.explore.asking import PORT, Page
-
-STATIC = Path(__file__).parents[2] / "src" / "fedwave" / "explore" / "static"
 
 
 @pytest.fixture(scope="module")
@@ -68,22 +61,6 @@ def test_questions_cannot_be_asked_by_a_link(page: Page) -> None:
     assert page.send("/api/start", headers={"x-fedwave-token": page.guard.token}).status == 405
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/index.html",
-        "/../app.py",
-        "/static/../app.py",
-        "/..%2fapp.py",
-        "/%2e%2e/app.py",
-        "/app.py",
-        "/etc/passwd",
-    ],
-)
-def test_only_the_files_of_the_page_are_served(page: Page, path: str) -> None:
-    assert page.send(path, query=f"token={page.guard.token}").status == 404
-
-
 def test_every_answer_tells_the_browser_to_load_nothing_from_elsewhere(page: Page) -> None:
     for answer in (page.send("/main.js"), page.ask("start"), page.send("/nowhere"), page.send("/")):
         policy = answer.headers["content-security-policy"]
@@ -94,42 +71,3 @@ def test_every_answer_tells_the_browser_to_load_nothing_from_elsewhere(page: Pag
         assert not any("unsafe" in word or "*" in word or "http" in word for word in policy.split())
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert answer.headers["x-content-type-options"] == "nosniff"
-
-
-def test_long_and_broken_requests_are_refused(page: Page) -> None:
-    token = {"x-fedwave-token": page.guard.token}
-    assert page.send("/api/start", method="POST", body=b"x" * 200_000, headers=token).status == 413
-    for body in (b"{", b"[]", b"\xff", b"[" * 50_000, b'{"a": 1' + b"0" * 5000 + b"}"):
-        answer = page.send("/api/cell", method="POST", body=body, headers=token)
-        assert answer.status in (400, 422)
-        assert "error" in answer.json
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError, FloatingPointError, OverflowError, MemoryError])
-def test_what_cannot_be_computed_is_said_in_one_line(error: type[Exception], monkeypatch: Any) -> None:
-    def fail(asked: object) -> None:
-        raise error
-
-    monkeypatch.setattr(Api, "answers", lambda self: {"cell": fail})
-    answer = Page().ask("cell")
-    assert answer.status == 422
-    assert len(answer.json["error"]) > 10
-
-
-def test_the_page_is_whole_and_asks_nobody_else() -> None:
-    """No address of another computer, and no way to turn a text into HTML, in any file of the page."""
-    assert "main.js" in asset_names()
-    for file in STATIC.iterdir():
-        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert "http" not in text, file.name
-        assert "//cdn" not in text, file.name
-        for sink in (
-            "innerHTML",
-            "outerHTML",
-            "insertAdjacentHTML",
-            "document.write",
-            "eval(",
-            "new Function",
-        ):
-            assert sink not in text, file.name
-        assert " style=" not in text, file.name  # the policy would refuse it

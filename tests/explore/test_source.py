@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from fedwave.errors import ConfigError
-from fedwave.explore.open import open_all
-from fedwave.explore.source import Source
-from fedwave.explore.view import CellView
-from fedwave.explore.workbench import Workbench, contributions
+from fedwave.explore.source import CellView, Source
+from fedwave.explore.workbench import Workbench
 from fedwave.units import watt_to_dbm
 from fedwave.wireless.description import describe_cell
 from fedwave.wireless.load import CELL_PRESETS, load_cell
@@ -127,40 +125,3 @@ def test_wrong_files_are_refused_in_one_line(tmp_path: Path, text: str, message:
     with pytest.raises(ConfigError, match=message) as error:
         Source.file(file).first_view(num_devices=5, seed=0)
     assert "\n" not in str(error.value)
-
-
-def test_contributions_have_the_mean_that_was_asked_for() -> None:
-    view = Source.preset("paper").first_view(num_devices=20_000, seed=5)
-    for kind in ("uniform", "exponential", "equal"):
-        drawn = contributions(changed(view, contribution=kind, mean_contribution=3.0))
-        assert drawn.shape == (20_000,)
-        assert drawn.mean() == pytest.approx(3.0, abs=0.1)
-    assert contributions(changed(view, contribution="uniform")).max() < 10.0
-    assert np.ptp(contributions(changed(view, contribution="equal"))) == 0.0
-
-
-def test_a_cell_is_built_anew_only_if_it_changed() -> None:
-    source = Source.preset("umi-3.5ghz")
-    bench = Workbench.of([source])
-    view = source.first_view(num_devices=12, seed=0)
-    first = bench.cell(source, view)
-    drawn = first.draw(0)
-    assert bench.cell(source, changed(view, energy_weight=7.0, model_bits=1e6)) is first
-    assert first.draw(0) is drawn
-    assert first.draw(1) is not drawn
-    assert np.array_equal(first.draw(0).channel_gain, drawn.channel_gain)
-    for other in ({"seed": 1}, {"num_blocks": 3}, {"bandwidth_hz": 1e5}, {"max_power_w": 0.1}):
-        assert bench.cell(source, changed(view, **other)) is not first
-
-
-def test_words_of_the_command_line(street_run: Path, tmp_path: Path) -> None:
-    sources, runs, first = open_all([])
-    assert (list(sources.sources), runs, first) == (list(CELL_PRESETS), [], "umi-3.5ghz")
-    file = tmp_path / "cell.toml"
-    file.write_text('preset = "paper"\n')
-    sources, runs, first = open_all([str(street_run), str(file), "chen2020"])
-    assert [run.path for run in runs] == [street_run]
-    assert first == str(file)
-    assert open_all([str(street_run)])[2] == ""
-    with pytest.raises(ConfigError, match='"umi-3.5" is no cell file .* Did you mean "umi-3.5ghz"'):
-        open_all(["umi-3.5"])

@@ -18,7 +18,6 @@ from fedwave.errors import ProblemError, did_you_mean
 if TYPE_CHECKING:
     from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, TimedAllocation
 
-METHOD_NAMES = ("optimal", "ives", "greedy", "random", "chen2020", "fedl")  # of METHODS, for the help alone
 _MAX_ROWS = 60  # of the assignment table; --json has them all
 
 
@@ -32,8 +31,7 @@ def allocate_command(
         None,
         "--method",
         "-m",
-        help=f"One of: {', '.join(METHOD_NAMES)}. Default: optimal. "
-        "With --compare, the one that --plot draws.",
+        help="One of those above. Default: optimal. With --compare, the one that --plot draws.",
     ),
     devices: Path = typer.Option(
         None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."

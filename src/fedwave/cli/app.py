@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import platform
+from importlib import metadata
+
 import typer
 
+from fedwave import __version__
 from fedwave.cli.allocate import allocate_command
 from fedwave.cli.cell import cell
-from fedwave.cli.compare import compare
+from fedwave.cli.compare import compare, report
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.explore import explore
-from fedwave.cli.new import new
-from fedwave.cli.presets import presets
-from fedwave.cli.report import report
+from fedwave.cli.presets import new, presets
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
+
+PACKAGES = ("numpy", "scipy", "torch", "pydantic")  # on which the last bits of a result may depend
 
 app = typer.Typer(
     name="fedwave",
@@ -31,10 +35,19 @@ app.command()(presets)
 app.add_typer(datasets_app, name="datasets")
 
 
+def version_text() -> str:
+    """Return fedwave's version, and in a second line what it stands on; what is not installed is left out."""
+    found = [f"Python {platform.python_version()}"]
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return f"fedwave {__version__}\n{', '.join(found)} on {platform.system()} {platform.machine()}"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from fedwave.cli.version import version_text
-
         typer.echo(version_text())
         raise typer.Exit
 

@@ -11,12 +11,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedwave.cli.completion import cell_beginning
 from fedwave.errors import ConfigError
 
 if TYPE_CHECKING:
     from fedwave.wireless.description import CellDescription, TextTable
     from fedwave.wireless.gains_description import GainsDescription
+
+
+def cell_beginning(incomplete: str) -> list[str]:
+    """Return the presets of cells whose names begin so, for a shell to complete."""
+    from fedwave.wireless.preset_names import CELL_PRESETS
+
+    return [name for name in CELL_PRESETS if name.startswith(incomplete)]
 
 
 def cell(

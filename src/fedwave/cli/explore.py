@@ -31,7 +31,7 @@ def explore(
     from fedwave.cli.guard import Interrupted
     from fedwave.errors import ConfigError, import_extra
     from fedwave.explore.api import Api
-    from fedwave.explore.open import open_all
+    from fedwave.explore.workbench import open_all
 
     sources, runs, first = open_all(shown or [])
     api = Api(sources, runs, first, num_devices=devices, seed=seed)
@@ -44,7 +44,7 @@ def explore(
         return
     for module in ("starlette", "uvicorn"):
         import_extra(module, purpose="The explorer", extra="explore")
-    from fedwave.explore.serve import serve
+    from fedwave.explore.server import serve
 
     def say(address: str) -> None:
         typer.echo(f"Explorer: {address}\nCtrl-C ends it.")

@@ -1,12 +1,19 @@
-"""``fedwave presets``."""
+"""``fedwave new`` and ``fedwave presets``: what to start from."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedwave.cli.completion import preset_beginning
+
+def preset_beginning(incomplete: str) -> list[str]:
+    """Return the presets of experiments whose names begin so, for a shell to complete."""
+    from fedwave.experiments.preset_files import preset_names
+
+    return [name for name in preset_names() if name.startswith(incomplete)]
 
 
 def presets(
@@ -30,3 +37,15 @@ def presets(
         first_line = preset_text(preset).splitlines()[0].lstrip("# ")
         table.add_row(preset, first_line)
     Console().print(table)
+
+
+def new(folder: Path = typer.Argument(..., metavar="FOLDER", help="Folder to make; new or empty.")) -> None:
+    """Start a project: a commented experiment, a radio cell, a model and a README that says how to go on.
+
+    Example: `fedwave new my-project`
+    """
+    from fedwave.experiments.new_project import write_project
+
+    names = ", ".join(path.name for path in write_project(folder))
+    typer.echo(f"Wrote {folder}/: {names}")
+    typer.echo(f"Start with: cd {folder} && fedwave run experiment.toml")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from fedwave.cli.completion import preset_beginning
 from fedwave.cli.guard import Interrupted, heed_signals
+from fedwave.cli.presets import preset_beginning
 from fedwave.errors import DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from fedwave.allocation import METHODS, AllocationProblem
 from fedwave.errors import ConfigError, FedwaveError, did_you_mean
 from fedwave.explore.answer import curve_of, front_of, map_of, methods_of
 from fedwave.explore.export import as_problem_file, as_python, as_toml
-from fedwave.explore.source import Source
-from fedwave.explore.view import CellView
+from fedwave.explore.source import CellView, Source
 from fedwave.explore.workbench import Workbench
 from fedwave.settings import validate
 from fedwave.wireless.description import describe_cell

@@ -9,8 +9,7 @@ import tomli_w
 
 from fedwave.allocation import AllocationProblem
 from fedwave.allocation.problem_file import problem_tables
-from fedwave.explore.source import Source
-from fedwave.explore.view import ROUND_KEYS, CellView
+from fedwave.explore.source import ROUND_KEYS, CellView, Source
 
 _DRAWS = {
     "uniform": "np.random.default_rng({seed}).uniform(0.0, 2.0 * {mean!r}, {n})",

@@ -13,8 +13,9 @@ import numpy as np
 from fedwave.errors import RunError
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
-from fedwave.explore.answer import number, places_of, plain
+from fedwave.explore.answer import places_of
 from fedwave.explore.live_table import LiveTable
+from fedwave.json_values import json_value
 from fedwave.runs.compare import FinishedRun
 from fedwave.runs.folder import CONFIG, SUMMARY, RunFolder
 from fedwave.runs.tables import DEVICES, ROUNDS
@@ -69,8 +70,8 @@ class RunView:
             "is_normalised": experiment.cell is not None and experiment.cell.normalised,
             "has_cell": run.has_cell,
             "metric": {"name": metric.name.replace("_", " "), "is_share": metric.is_share},
-            "curves": {name: plain(run.curve(name)) for name in _CURVES}
-            | {"metric": plain(run.heldout_metric)},
+            "curves": {name: json_value(run.curve(name)) for name in _CURVES}
+            | {"metric": json_value(run.heldout_metric)},
             "notes": list(columns.get("note", [])),
         }
 
@@ -78,7 +79,7 @@ class RunView:
         """Return who was selected when, and what each device spent in each phase."""
         columns, ids, shape = self._device_columns()
         energies = {
-            phase: plain(_grid(columns[f"{phase}_energy_j"], shape).sum(axis=0))
+            phase: json_value(_grid(columns[f"{phase}_energy_j"], shape).sum(axis=0))
             for phase in PHASES
             if f"{phase}_energy_j" in columns
         }
@@ -111,15 +112,15 @@ class RunView:
         return {
             "round": round_index,
             "ids": ids.tolist(),
-            "contribution": plain(row.get("scaled_contribution", nothing)),
+            "contribution": json_value(row.get("scaled_contribution", nothing)),
             "noise_w": self._noise_w(round_index, shape[1]),
             "uploads": {
                 "device": device.tolist(),
                 "block": row["block"][device].tolist(),
-                "power_w": plain(row["transmit_power_w"][device]),
-                "sinr_db": plain(sinr_db),
-                "delay_s": plain(row["upload_time_s"][device]),
-                "energy_j": plain(row["upload_energy_j"][device]),
+                "power_w": json_value(row["transmit_power_w"][device]),
+                "sinr_db": json_value(sinr_db),
+                "delay_s": json_value(row["upload_time_s"][device]),
+                "energy_j": json_value(row["upload_energy_j"][device]),
                 "success": row["is_received"][device].tolist(),
             },
         }
@@ -132,7 +133,7 @@ class RunView:
 
     def _noise_w(self, round_index: int, num_devices: int) -> list[float | None]:
         cell = self._cell(num_devices)
-        return [] if cell is None else plain(cell.draw(round_index).interference_w + cell.noise_w)
+        return [] if cell is None else json_value(cell.draw(round_index).interference_w + cell.noise_w)
 
     def _cell(self, num_devices: int) -> Cell | None:
         """Return the run's cell, as training built it; cycles of the processors do not matter here."""
@@ -169,7 +170,7 @@ def _battery(columns: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any] 
     charge = np.asarray(columns[name], dtype=np.float64).reshape(shape)
     return {
         "name": name,
-        "least": [number(one) for one in charge.min(axis=1)],
-        "mean": [number(one) for one in charge.mean(axis=1)],
-        "most": [number(one) for one in charge.max(axis=1)],
+        "least": json_value(charge.min(axis=1)),
+        "mean": json_value(charge.mean(axis=1)),
+        "most": json_value(charge.max(axis=1)),
     }

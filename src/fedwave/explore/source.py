@@ -1,14 +1,15 @@
-"""A cell by its name: a preset, or a file that the command line names. The page can ask for no other."""
+"""A cell by its name, a preset or a file that was named when starting, and what the page shows of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fedwave.explore.view import CellView, ExploreTable
-from fedwave.settings import anchor_paths, merge, read_toml, validate
+from pydantic import Field
+
+from fedwave.settings import NonNegativeInt, PositiveInt, Section, anchor_paths, merge, read_toml, validate
 from fedwave.toml_text import Settings
 from fedwave.units import dbm_to_watt, watt_to_dbm
 from fedwave.wireless.cell import Cell
@@ -19,6 +20,63 @@ from fedwave.wireless.distribution import Uniform, bounds
 from fedwave.wireless.load import with_preset
 
 _NORMALISED_MEAN = 5.0  # u ~ U(0, 10) in the paper's cell; elsewhere contributions are normalised to mean 1
+MOST_DEVICES = 100_000  # what a page can show and a slider can wait for
+MOST_BLOCKS = 1_000
+
+# No cell needs more; products of what is larger would not fit a double.
+Quantity = Annotated[float, Field(ge=1e-30, le=1e30)]
+Weight = Annotated[float, Field(ge=0.0, le=1e30)]
+ContributionKind = Literal["uniform", "exponential", "equal"]
+
+
+class CellView(Section):
+    """Everything that decides the numbers of the cell tab; equal views give equal numbers."""
+
+    num_devices: Annotated[int, Field(ge=1, le=MOST_DEVICES)]
+    seed: NonNegativeInt
+    round_index: NonNegativeInt = 0
+    num_blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)]
+    bandwidth_hz: Quantity
+    max_power_w: Quantity | None  # the largest of the fleet; None: it comes from a file
+    deadline_s: Quantity | None = None  # of the whole round
+    model_bits: Quantity
+    energy_weight: Weight
+    delay_weight: Weight
+    contribution: ContributionKind = "uniform"
+    mean_contribution: Quantity
+    num_samples: PositiveInt = 10
+
+
+ROUND_KEYS = (  # of the [explore] table; all other keys of a view are settings of the cell
+    "num_devices",
+    "seed",
+    "round_index",
+    "model_bits",
+    "energy_weight",
+    "delay_weight",
+    "contribution",
+    "mean_contribution",
+    "num_samples",
+)
+
+
+class ExploreTable(Section):
+    """The ``[explore]`` table of a cell file: what a cell does not say. What is left out has a default."""
+
+    num_devices: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | None = None
+    seed: NonNegativeInt | None = None
+    round_index: NonNegativeInt | None = None
+    model_bits: Quantity | None = None
+    energy_weight: Weight | None = None
+    delay_weight: Weight | None = None
+    contribution: ContributionKind | None = None
+    mean_contribution: Quantity | None = None
+    num_samples: PositiveInt | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The entries that the file has."""
+        return self.model_dump(exclude_none=True)
 
 
 class KeptCell(Cell):

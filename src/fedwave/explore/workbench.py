@@ -1,22 +1,28 @@
-"""From what the page shows to the allocation problem behind it; the cell is kept while only weights move."""
+"""What may be shown, and the allocation problem behind it; the cell is kept while only weights move."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedwave.allocation import AllocationProblem
 from fedwave.errors import ConfigError, did_you_mean
-from fedwave.explore.source import Source
-from fedwave.explore.view import CellView
+from fedwave.explore.source import CellView, Source
 from fedwave.server import problem_of_cell
 from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.load import CELL_PRESETS
 
+if TYPE_CHECKING:  # runs need torch; cells do not
+    from fedwave.explore.run_view import RunView
+
+FIRST = "umi-3.5ghz"  # where nothing is named
 _KEPT_CELLS = 3  # each may hold a gain for every device and block
 
 
@@ -72,3 +78,35 @@ class Workbench:
             energy_weight=view.energy_weight,
             delay_weight=view.delay_weight,
         )
+
+
+def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
+    """Return the cells, the runs, and the name of the cell to show first ("" if only runs are named)."""
+    files, runs, named = [], [], []
+    words = list(words)
+    for word in words:
+        if word.endswith(".toml"):
+            files.append(Source.file(Path(word)))
+            named.append(files[-1].name)
+        elif word in CELL_PRESETS and not (Path(word) / "config.toml").is_file():
+            named.append(word)
+        elif Path(word).is_dir():
+            runs.append(_run(Path(word)))
+        else:
+            raise ConfigError(
+                f'"{word}" is no cell file (.toml), cell preset or run folder. '
+                f"{did_you_mean(word, CELL_PRESETS)}"
+            )
+    first = named[0] if named else ("" if runs else FIRST)
+    return Workbench.of([*files, *map(Source.preset, CELL_PRESETS)]), runs, first
+
+
+def _run(path: Path) -> RunView:
+    try:
+        from fedwave.explore.run_view import RunView
+    except ImportError as error:
+        raise ConfigError(
+            f"Runs need torch, which cannot be imported ({error}). "
+            'Install it with: pip install "fedwave[learn]"'
+        ) from error
+    return RunView.open(path)

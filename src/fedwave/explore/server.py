@@ -1,12 +1,16 @@
-"""The page's server: an ASGI application. The only file that needs Starlette."""
+"""The page's server, on the loopback address until Ctrl-C. The only file that needs Starlette and uvicorn."""
 
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import webbrowser
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -15,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fedwave.errors import FedwaveError
+from fedwave.errors import ConfigError, FedwaveError
 from fedwave.explore.api import Api
 from fedwave.explore.guard import HEADERS, TOKEN_HEADER, Guard
 
@@ -24,6 +28,26 @@ _SHARED = ("chart.js", "dom.js")  # with pages, where they are
 _MOST_BYTES = 100_000  # of a request: a view has some 500
 
 Answer = Callable[[Request], Awaitable[Response]]
+
+
+def serve(api: Api, *, port: int, opens_browser: bool, say: Callable[[str], object]) -> None:
+    """Serve the page; port 0 takes any free one. ``say`` is told the address."""
+    listening = _listen(port)
+    guard = Guard(port=listening.getsockname()[1])
+    say(guard.address)
+    if opens_browser:
+        # A browser that runs in the terminal would keep this from serving, so it is started from aside.
+        threading.Thread(target=webbrowser.open, args=(guard.address,), daemon=True).start()
+    config = uvicorn.Config(
+        build_app(api, guard),
+        log_level="error",
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="none",
+    )
+    with listening:
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def build_app(api: Api, guard: Guard) -> Starlette:
@@ -119,3 +143,17 @@ def _text(text: str, status: int) -> Response:
 
 def _json(content: Any, status: int = 200) -> Response:
     return Response(json.dumps(content, allow_nan=False), status_code=status, media_type="application/json")
+
+
+def _listen(port: int) -> socket.socket:
+    """Return a socket on the loopback address: nobody from outside can reach it."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot listen on port {port}: {reason}. Choose another with --port.") from error
+    listening.listen()
+    return listening

@@ -1,16 +1,16 @@
+"""`fedwave explore` without a page: numbers as JSON, and words that are refused."""
+
 from __future__ import annotations
 
 import json
-import socket
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from fedwave.cli.app import app
-from fedwave.errors import ConfigError, FedwaveError
-from fedwave.explore.api import Api
-from fedwave.explore.open import open_all
-from fedwave.explore.serve import serve
+from fedwave.errors import FedwaveError
+from tests.runs.written_runs import write_run
 
 
 def test_json_prints_the_numbers_without_a_server() -> None:
@@ -37,14 +37,7 @@ def test_wrong_words_are_refused(words: list[str], message: str) -> None:
     assert message in str(done.exception)
 
 
-def test_runs_alone_have_no_json(street_run: object) -> None:
-    done = CliRunner().invoke(app, ["explore", str(street_run), "--json"])
+def test_runs_alone_have_no_json(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "a", [0.5])
+    done = CliRunner().invoke(app, ["explore", str(run.path), "--json"])
     assert "Name a cell" in str(done.exception)
-
-
-def test_a_port_in_use_is_refused() -> None:
-    sources, runs, first = open_all(["paper"])
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(ConfigError, match=f"cannot listen on port {port}: .* --port"):
-            serve(Api(sources, runs, first), port=port, opens_browser=False, say=print)

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import numpy
 import pytest
@@ -17,9 +16,9 @@ from typer.testing import CliRunner
 
 from fedwave import __version__
 from fedwave.cli import guard
-from fedwave.cli.app import app
-from fedwave.cli.completion import cell_beginning, preset_beginning
-from fedwave.cli.version import version_text
+from fedwave.cli.app import app, version_text
+from fedwave.cli.cell import cell_beginning
+from fedwave.cli.presets import preset_beginning
 from tools.docs.pages import ROOT, read
 
 COMMANDS = sorted(
@@ -122,19 +121,6 @@ def test_the_documented_exit_codes_are_those_of_the_guard() -> None:
     section = read("command-line.md").split("## Exit codes")[1].split("\n## ")[0]
     documented = {int(code) for code in re.findall(r"^\| (\d) \|", section, re.MULTILINE)}
     assert documented == {guard.DONE, guard.WRONG_INPUT, guard.STOPPED, guard.DIVERGED}
-
-
-def test_a_new_project_and_a_taken_folder_have_their_exit_codes(tmp_path: Path) -> None:
-    done = fedwave("new", str(tmp_path / "mine"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
-        f"Wrote {tmp_path / 'mine'}/: README.md, experiment.toml, cell.toml, my_model.py",
-        f"Start with: cd {tmp_path / 'mine'} && fedwave run experiment.toml",
-    ]
-    again = fedwave("new", str(tmp_path / "mine"))
-    assert again.returncode == 2
-    assert again.stderr.startswith("error: ")
-    assert again.stderr.count("\n") == 1
 
 
 # 80 columns, pipes, colours -------------------------------------------------------------------------------

@@ -46,13 +46,6 @@ def test_run_compare_and_resume_from_the_command_line(fedwave: Command, tmp_path
     fedwave("resume", "other", "-q")
 
 
-def test_presets_are_listed_and_printed(fedwave: Command, tmp_path: Path) -> None:
-    assert "paper/nufm" in fedwave("presets").stdout
-    text = fedwave("presets", "digits/nufm").stdout
-    (tmp_path / "own.toml").write_text(text)
-    fedwave("run", "own.toml", *SMALL, "-q")
-
-
 def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Command, tmp_path: Path) -> None:
     overrides = [
         "-s",
