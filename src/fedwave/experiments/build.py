@@ -51,7 +51,6 @@ from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
 from fedwave.server import (
     CellPlanner,
     ContributionScale,
-    Planner,
     PolicyPlanner,
     PolicyRunner,
     RoundAims,
@@ -331,13 +330,8 @@ def build_federation(
     wanted = experiment.selection.num_selected
     num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
     require_enough_devices(num_selected, len(train))
-    planner = build_planner(experiment, PolicyPlanner(build_runner(experiment, train, num_selected)))
+    planner = PolicyPlanner(build_runner(experiment, train, num_selected))
     return Federation(planner=planner, world=IdealWorld(), server_step=step), ()
-
-
-def build_planner(experiment: Experiment, described: Planner) -> Planner:
-    """Return the planner: the one that selection and cell describe, or one of the user's around it."""
-    return described
 
 
 def build_runner(experiment: Experiment, train: DevicePool, num_selected: int) -> PolicyRunner:
@@ -380,7 +374,7 @@ def _over_a_cell(
         num_local_steps=experiment.algorithm.num_local_steps,
         num_samples=train.num_samples,
     )
-    described = CellPlanner(
+    planner = CellPlanner(
         runner=build_runner(experiment, train, num_selected),
         fleet=cell.fleet,
         terms=terms,
@@ -395,7 +389,6 @@ def _over_a_cell(
         method=section.method,
         method_options=section.method_options,
     )
-    planner = build_planner(experiment, described)
     world = CellWorld(
         cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
     )
