@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mpf
 
-from fedwave.allocation.uploads.delay_cost import DelayCost
 from fedwave.allocation.uploads.faster_uploads import may_be_faster
 from fedwave.allocation.uploads.pairs import all_pairs
-from fedwave.allocation.uploads.power import energy_factor
 from fedwave.allocation.uploads.snr_range import snr_floor, thrifty_snr
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import link_problem, small_problem
@@ -99,55 +97,6 @@ def test_the_favourite_is_the_best_snr_of_all(seed):
         assert worth >= best - 1e-9 * (abs(best) + problem.contribution.max())
         used = max(favourite, snr_floor(problem))
         assert pair.worth(used) == pytest.approx(worth, abs=1e-9) or favourite < snr_floor(problem)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_tangents_bound_every_worth_and_touch_it(seed):
-    problem = choosing_problem(seed)
-    rng = np.random.default_rng(seed)
-    for table, pair, row, column in useful_pairs(problem):
-        cap = float(table.snr_cap[row, column])
-        low = max(snr_floor(problem), 1e-4 * cap)
-        snr = np.geomspace(low, cap, 60)
-        true = pair.best(snr)
-        touch = float(np.exp(rng.uniform(math.log(low), math.log(2 * cap))))
-        lines = table.tangent(min(touch, problem.rate.max_snr))
-        factor = np.array([energy_factor(float(x)) for x in snr])
-        line = lines.contribution[row, column] - lines.unit_cost[row, column] * factor
-        scale = 1e-9 * (problem.contribution.max() + 1)
-        assert (np.maximum(line, 0) >= np.maximum(true, 0) - scale).all()
-        exact = table.tangent(float(snr[30]))
-        there = exact.contribution[row, column] - exact.unit_cost[row, column] * factor[30]
-        assert max(there, 0) == pytest.approx(max(true[30], 0), abs=scale)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_the_value_of_several_pairs_at_a_common_snr_and_its_best(seed):
-    problem = choosing_problem(seed)
-    if seed % 3 == 0:
-        problem = replace(problem, max_round_delay_s=3.0 + problem.fastest_compute_s)
-    delay = DelayCost.of(problem)
-    table = all_pairs(problem)
-    floor = max(snr_floor(problem), 1e-3)
-    columns = np.flatnonzero((table.snr_cap > floor).all(axis=0))[: len(table.block)]
-    if columns.size == 0:
-        return
-    rows = np.arange(columns.size)
-    shared = table.common_snr(rows, columns)
-    pairs = [
-        Pair(problem, int(table.device[0, column]), int(table.block[row]))
-        for row, column in zip(rows, columns, strict=True)
-    ]
-    largest = float(table.snr_cap[rows, columns].min())
-    snr = np.geomspace(floor, largest, 400)
-    value = np.array([shared.value(float(x)) for x in snr])
-    by_hand = np.sum([pair.best(snr) for pair in pairs], axis=0)
-    scale = problem.contribution.max() + 1
-    np.testing.assert_allclose(value, by_hand, atol=1e-9 * scale, rtol=1e-9)
-    best = shared.best_snr(delay, smallest=floor, largest=largest)
-    assert floor <= best <= largest
-    total = [v - delay.at(float(x)) for v, x in zip(value, snr, strict=True)]
-    assert shared.value(best) - delay.at(best) >= max(total) - 1e-12 * scale
 
 
 def test_the_most_economical_snr_by_hand_and_on_a_grid():
