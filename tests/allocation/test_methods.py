@@ -156,11 +156,12 @@ def test_a_method_of_ones_own_chooses_among_the_devices_it_is_given(register):
 
 def test_a_method_that_plans_for_no_risks_never_sees_them_and_meets_them(register):
     problem = small_problem(min_snr=1.5, max_round_delay_s=50.0, packet_error_waterfall=0.1)
-    seen = []
+    seen, seen_allocations = [], []
 
     def mine(problem, *, selected):
         seen.append(problem)
-        return served_at_full_power(problem, selected)
+        seen_allocations.append(served_at_full_power(problem, selected))
+        return seen_allocations[-1]
 
     register("careful", Method(mine, serves_given_devices=True))
     register("careless", Method(mine, serves_given_devices=True, plans_for_risks=False))
@@ -176,18 +177,22 @@ def test_a_method_that_plans_for_no_risks_never_sees_them_and_meets_them(registe
     assert careless.contribution == 0.0
     assert careless.objective == total_cost(problem, careless) == careful.objective
     safe = small_problem()
-    assert allocate(safe, "careless", selected=[0, 1]).status is Status.FEASIBLE
+    found = allocate(safe, "careless", selected=[0, 1])
     assert seen[-1] is safe
+    assert found is seen_allocations[-1]  # nothing to meet, so nothing is worked out again
 
 
 def test_a_bound_proven_without_risks_holds_with_them(register):
     def mine(problem, *, selected):
         found = served_at_full_power(problem, selected)
-        return replace(found, status=Status.CONVERGED, reason="so", upper_bound=9.0, trace=np.array([1.0]))
+        return replace(
+            found, status=Status.CONVERGED, reason="so", iterations=3, upper_bound=9.0, trace=np.ones(1)
+        )
 
     register("mine", Method(mine, serves_given_devices=True, plans_for_risks=False))
     found = allocate(small_problem(min_snr=1.5), "mine", selected=[0])
-    assert (found.status, found.reason, found.upper_bound) == (Status.CONVERGED, "so", 9.0)
+    assert (found.status, found.reason, found.iterations) == (Status.CONVERGED, "so", 3)
+    assert found.upper_bound == 9.0
     assert found.trace.tolist() == [1.0]
     assert found.contribution == 0.0
 
