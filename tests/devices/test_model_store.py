@@ -73,7 +73,9 @@ def test_a_full_store_wants_nothing_below_its_worst_elsewhere() -> None:
     store = ModelStore[str](2)
     store.offer(np.array([0, 1, 2]), np.array([5.0, 7.0, 6.0]), "abc".__getitem__)
     away = store.emptied()
-    away.offer(np.array([3, 4, 5]), np.array([5.9, 6.0, 9.0]), "def".__getitem__)
+    away.offer(np.array([3, 4]), np.array([5.9, 6.0]), "de".__getitem__)
+    assert away.scored() == [(4, 6.0, "e")]  # there was room for both
+    away.offer(np.array([5]), np.array([9.0]), "f".__getitem__)
     assert away.scored() == [(4, 6.0, "e"), (5, 9.0, "f")]
 
 
