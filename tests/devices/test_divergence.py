@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from fedwave.devices.base import HeldOutResult
-from fedwave.devices.divergence import require_finite_evaluation, require_finite_reports
+from fedwave.devices.divergence import require_finite_evaluation, require_finite_model, require_finite_reports
 from fedwave.errors import DivergenceError
 from fedwave.learning.tasks import Classification
 
@@ -40,3 +41,10 @@ def test_a_held_out_loss_that_is_not_finite_is_named() -> None:
     assert str(caught.value) == (
         f"the loss is not finite in round 5 on held-out device 20, got inf. {ADVICE}"
     )
+
+
+def test_a_model_that_is_not_finite_is_named_by_its_parameter() -> None:
+    finite = torch.zeros(2)
+    require_finite_model(4, {"a": finite, "b": finite})
+    with pytest.raises(DivergenceError, match=r"not finite after round 4: b has 2 values that overflowed"):
+        require_finite_model(4, {"a": finite, "b": torch.tensor([torch.inf, 1.0, torch.nan])})
