@@ -200,6 +200,8 @@ def test_too_few_reports_are_no_round(said: list[str]) -> None:
     result = strategy(3, 1, min_reports=3).start(grid, first_arrays(), num_rounds=1)
     assert result.train_metrics_clientapp[1]["skipped"] == 1
     assert "round 0 is skipped, the model stays as it is: 2 of 3 devices reported, 3 needed" in said
+    enough = strategy(3, 1, min_reports=2).start(grid, first_arrays(), num_rounds=1)
+    assert enough.train_metrics_clientapp[1]["skipped"] == 0
 
 
 def test_if_no_upload_can_be_used_the_model_stays(said: list[str]) -> None:
