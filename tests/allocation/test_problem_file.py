@@ -223,3 +223,4 @@ def test_every_number_of_a_problem_can_be_written_and_read_again(seed):
     for field in fields(problem):
         assert np.array_equal(getattr(again, field.name), getattr(problem, field.name)), field.name
     assert "max_energy_j" not in problem_tables(problem)["limits"]  # one for each device
+    assert set(problem_tables(problem)["blocks"]) == {"interference_w"}  # their number follows

@@ -43,3 +43,15 @@ def test_a_matching_started_from_any_duals_is_the_best_one(seed, spoilt):
     found, duals = warm_started_matching(table, energy_factor=factor, smallest_cap=snr, duals=start)
     assert_allclose(found.value(factor), plain.value(factor), rtol=1e-12)
     assert_allclose(duals, block_duals(table, found), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_duals_that_suit_lead_straight_to_the_matching(seed, monkeypatch):
+    _, problem = hard_families(200, 6, seed)[seed]
+    table = all_pairs(problem)
+    factor, snr = energy_factor(0.1), 0.05
+    plain = best_matching(table, energy_factor=factor, smallest_cap=snr)
+    duals = block_duals(table, plain)
+    monkeypatch.setattr("fedwave.allocation.optimal.block_duals.assign_blocks", None)  # from scratch
+    found, _ = warm_started_matching(table, energy_factor=factor, smallest_cap=snr, duals=duals)
+    assert_allclose(found.value(factor), plain.value(factor), rtol=1e-12)
