@@ -14,6 +14,7 @@ from fedwave.experiments.build import build_simulation
 from fedwave.reproduce.single_run import _planning, accuracy_after, figures_of, single_run
 from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.run import play_rounds
+from tests.runs.small_runs import experiment as small_experiment
 
 SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]", "execution.workers=1"]
 
@@ -71,3 +72,18 @@ def test_a_run_without_a_cell_has_no_iterations() -> None:
     for name in ("iterations", "falls", "energy_j", "loss_19"):
         assert math.isnan(found[name])
     assert found["loss"] > 0.0
+
+
+def test_the_test_is_read_at_the_end_where_that_is_asked_for() -> None:
+    experiment = load_experiment("digits/nufm", [*SMALL, "selection.num_selected=2"])
+    assert single_run(experiment).test_readings == {}
+    run = single_run(experiment, with_readings=True)
+    assert set(run.test_readings) == {"3"}  # and in the paper's round, which this run does not reach
+    assert run.test_readings["3"]["one step"]["accuracy"] == run.figures["accuracy"]
+
+
+def test_data_that_is_drawn_from_the_seed_is_drawn_from_that_of_the_run() -> None:
+    experiment = small_experiment(seed=5, num_rounds=1)
+    simulation = build_simulation(experiment)
+    (played,) = play_rounds(simulation, simulation.initial_state())
+    assert single_run(experiment).figures["loss"] == played.record.columns["heldout_loss"]
