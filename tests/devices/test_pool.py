@@ -157,6 +157,12 @@ def test_examples_are_different_samples_from_all_over_the_dataset_as_models_see_
     assert torch.equal(found, pool.examples(6))
 
 
+def test_examples_are_looked_for_among_more_places_than_are_needed() -> None:
+    values = np.arange(101.0)
+    values[::20] = 0.0  # every place of six that are evenly spaced
+    assert len(torch.unique(pool_of(values[:, None]).examples(6))) == 6
+
+
 def test_examples_repeat_where_there_are_too_few_samples() -> None:
     assert pool_of(np.array([[3.0], [4.0]])).examples(4).flatten().tolist() == [3.0, 3.0, 3.0, 4.0]
     assert pool_of(np.ones((9, 2))).examples(3).tolist() == [[1.0, 1.0]] * 3
@@ -168,6 +174,7 @@ def test_token_ids_stay_whole_numbers_whatever_the_standardisation() -> None:
         pool = pool_of(tokens, kind)
         batch = pool.everything(np.array([0]))
         assert batch.inputs.dtype == torch.int64
+        assert pool.standardiser.std is None  # no statistics are made of ids
         assert batch.inputs.tolist() == [tokens.tolist()]
         assert batch.double().inputs.dtype == torch.int64
         assert batch.double().weights.dtype == torch.float64

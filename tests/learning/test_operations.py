@@ -28,7 +28,7 @@ def count(kind, rule, shape, **options):
     )
 
 
-@pytest.mark.parametrize("rule", ["plain", "first-order"])
+@pytest.mark.parametrize("rule", ["plain", "fedprox", "first-order"])
 def test_a_gradient_of_the_papers_network_is_three_forward_passes_less_one_product(rule):
     assert FORWARD == 7_471_616
     assert count("cnn", rule, (1, 28, 28)) == SampleOperations(support=GRADIENT, query=GRADIENT)

@@ -121,6 +121,9 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path):
     ragged.write_text("1,2,3\n1,2\n")
     with pytest.raises(ProblemError, match=r"has 2 values, not 3 in line 2\. Write one row per device"):
         load(ragged)
+    ragged.write_text("# gains\nfirst,2,3\n1,2,3\n4, five,6\n")  # one word makes a header
+    with pytest.raises(ProblemError, match=r'has "five" in line 4\. Write one row per device'):
+        load(ragged)
     empty = tmp_path / "empty.csv"
     empty.write_text("")
     with pytest.raises(ProblemError, match="is empty"):

@@ -128,7 +128,7 @@ class DevicePool:
         places = np.linspace(0, self.dataset.num_samples - 1, 4 * count).astype(np.int64)
         candidates = self.dataset.inputs[np.unique(places)]
         _, first = np.unique(candidates.reshape(len(candidates), -1), axis=0, return_index=True)
-        chosen = np.sort(first)[np.linspace(0, len(first) - 1, count).astype(np.int64)]
+        chosen = first[np.linspace(0, len(first) - 1, count).astype(np.int64)]
         return torch.from_numpy(self.standardiser(candidates[chosen]))
 
     def _all_samples(self, position: int) -> IntArray:

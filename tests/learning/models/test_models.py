@@ -270,3 +270,12 @@ def test_an_unknown_kind_is_refused_with_the_nearest_name() -> None:
 def test_the_cnn_refuses_data_that_are_not_images() -> None:
     with pytest.raises(ModelError, match="Use the mlp for other data"):
         build_model("cnn", (12,), 3)
+
+
+def test_a_model_that_does_not_refuse_token_ids_is_given_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = torch.zeros(2, 6, dtype=torch.int64)
+    monkeypatch.setitem(MODELS, "mine", lambda input_shape, num_outputs: "a model of tokens")
+    assert build_model("mine", (6,), 3, samples=tokens) == "a model of tokens"
+    with pytest.raises(ModelError, match="softmax takes real numbers, got whole numbers"):
+        build_model("softmax", (6,), 3, samples=tokens)
+    build_model("softmax", (6,), 3, samples=tokens.float())
