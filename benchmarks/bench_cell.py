@@ -63,8 +63,8 @@ def share_of_a_round(cell_preset: str) -> float:
             f"cell.preset={cell_preset}",
             f"num_rounds={NUM_ROUNDS}",
             "data.dataset=synthetic",
-            "data.num_samples=20000",
-            "data.shape=[1, 28, 28]",
+            "data.dataset.num_samples=20000",
+            "data.dataset.shape=[1, 28, 28]",
             "evaluation.every=1000",  # learning and allocating alone
         ],
     )

@@ -86,8 +86,8 @@ def paper_round() -> None:
         "paper/nufm",
         [
             "data.dataset=synthetic",
-            "data.num_samples=20000",
-            "data.shape=[1, 28, 28]",
+            "data.dataset.num_samples=20000",
+            "data.dataset.shape=[1, 28, 28]",
             "evaluation.every=1000",
         ],
     )
@@ -130,7 +130,7 @@ def one_round(executor: str, num_devices: int) -> dict[str, Any]:
         "scale/synthetic-10k",
         [
             f"partition.num_devices={num_devices}",
-            f"data.num_samples={SAMPLES_PER_DEVICE * num_devices}",
+            f"data.dataset.num_samples={SAMPLES_PER_DEVICE * num_devices}",
             f"model.channels={CHANNELS_OF[num_devices]}",
         ],
     )

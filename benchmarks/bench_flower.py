@@ -37,7 +37,7 @@ from fedwave.flower import PoolDevice, client_app, initial_arrays, simulation_of
 def config_of(num_devices: int) -> dict[str, str]:
     """The paper's setting with so many training devices; as many again are held out, and not evaluated."""
     overrides = (
-        f"data.dataset=synthetic data.num_samples={400 * num_devices} data.shape=[1,28,28] "
+        f"data.dataset=synthetic data.dataset.num_samples={400 * num_devices} data.dataset.shape=[1,28,28] "
         f"partition.num_devices={2 * num_devices} evaluation.every=1000 num_rounds=1000"
     )
     return {"experiment": "paper/nufm", "overrides": overrides}

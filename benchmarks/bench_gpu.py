@@ -33,8 +33,8 @@ def round_on(device: str, num_devices: int, precision: str) -> tuple[float, Para
         "paper/nufm",
         [
             "data.dataset=synthetic",
-            f"data.num_samples={400 * num_devices}",
-            "data.shape=[1, 28, 28]",
+            f"data.dataset.num_samples={400 * num_devices}",
+            "data.dataset.shape=[1, 28, 28]",
             f"partition.num_devices={2 * num_devices}",
             "evaluation.every=1000",
             "selection.policy=uniform",  # the same devices upload, whatever the last bits

@@ -26,7 +26,7 @@ def one_round(num_devices: int) -> None:
         "scale/synthetic-10k",
         [
             f"partition.num_devices={num_devices}",
-            f"data.num_samples={max(4000, SAMPLES_PER_DEVICE * num_devices)}",
+            f"data.dataset.num_samples={max(4000, SAMPLES_PER_DEVICE * num_devices)}",
         ],
     )
     simulation = build_simulation(experiment)

@@ -19,6 +19,7 @@ from fedwave.experiments.build import build_simulation
 from fedwave.learning import LOCAL_RULES, Parameters, meta_gradient
 from fedwave.learning.objective import objective
 from fedwave.learning.parameters import stack_copies
+from fedwave.learning.rules import RULE
 from fedwave.simulation.simulation import Simulation
 
 GRADIENTS = ("exact", "first-order", "hessian-free")
@@ -29,7 +30,7 @@ LARGEST_MEDIAN = 0.05
 
 def milliseconds_of_a_step(sim: Simulation, gradient: str) -> float:
     """Return the shortest of several steps: the others measure the rest of the machine."""
-    rule = LOCAL_RULES[gradient](inner_lr=INNER_LR, meta_lr=META_LR)
+    rule = RULE.call(LOCAL_RULES[gradient], {}, inner_lr=INNER_LR, meta_lr=META_LR)
     devices = np.arange(8)
     support, query = sim.train.support(devices), sim.train.query(devices)
     parameters = stack_copies(sim.initial_state().parameters, len(devices))

@@ -88,7 +88,7 @@ class Transformer(nn.Module):
 
 
 def measure(name: str) -> None:
-    settings = ["data.dataset=synthetic", "data.num_samples=8000", "data.shape=[1, 28, 28]"]
+    settings = ["data.dataset=synthetic", "data.dataset.num_samples=8000", "data.dataset.shape=[1, 28, 28]"]
     settings += ["partition.num_devices=40", f"model.kind=bench_modules:{name}", "execution.device=cpu"]
     experiment = load_experiment("paper/nufm", settings)
     sim = build_simulation(experiment)

@@ -61,8 +61,8 @@ def main() -> None:
         "paper/nufm",
         [
             "data.dataset=synthetic",
-            "data.num_samples=20000",
-            "data.shape=[1, 28, 28]",
+            "data.dataset.num_samples=20000",
+            "data.dataset.shape=[1, 28, 28]",
             "evaluation.every=1000",
             "selection.num_selected=50",  # everybody: other packages have no such choice
             "execution.device=cpu",

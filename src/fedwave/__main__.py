@@ -25,6 +25,9 @@ def _is_about_completion() -> bool:
 
 def _command_line() -> object:
     Path.cwd()  # where there is none any more, libraries fail in ways of their own
+    # So that "my_module:MyPart" in settings finds a file in the current folder; last, so that a file there
+    # cannot stand in for a module of Python's own.
+    sys.path.append("")
     from fedwave.cli.app import app  # behind the guard: it takes a while
 
     return app(standalone_mode=False)

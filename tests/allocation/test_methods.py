@@ -47,9 +47,9 @@ def test_every_method_keeps_the_contract(method):
 
 
 def test_unknown_methods_and_options_name_the_nearest():
-    with pytest.raises(ProblemError, match=r"method is not known, got 'optimum'. Did you mean \"optimal\"\?"):
+    with pytest.raises(ProblemError, match=r'method must be known, got "optimum". Did you mean "optimal"\?'):
         allocate(small_problem(), "optimum")
-    with pytest.raises(ProblemError, match=r"method is not known, got 'optimum'. Did you mean \"optimal\"\?"):
+    with pytest.raises(ProblemError, match=r'method must be known, got "optimum". Did you mean "optimal"\?'):
         method_options("optimum")
     with pytest.raises(ProblemError, match=r'method "ives" has no option \'strat\'. Did you mean "start"\?'):
         allocate(small_problem(), "ives", strat=3.0)
@@ -58,7 +58,7 @@ def test_unknown_methods_and_options_name_the_nearest():
     ):
         allocate(small_problem(), "greedy", rng=np.random.default_rng(0), selection="uniform")
     with pytest.raises(
-        ProblemError, match=r'method "optimal" has no option \'may_upload\'. Choose one of: rel'
+        ProblemError, match=r'method "optimal" has no option \'may_upload\'. It is filled in for every'
     ):
         allocate(small_problem(), may_upload=np.ones(3, dtype=bool))
 
@@ -224,9 +224,7 @@ def test_methods_that_cannot_be_given_devices_are_refused_at_once(register):
     ):
         Method(lambda problem, selected: None, serves_given_devices=False)
     register("bare", served_at_full_power)
-    with pytest.raises(
-        ProblemError, match=r"METHODS\['bare'\] must be a Method, got function. Write Method\("
-    ):
+    with pytest.raises(ProblemError, match=r"a method must be a Method, got .*\(function\). Write Method\("):
         allocate(small_problem(), "bare")
 
 

@@ -65,7 +65,7 @@ def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Command, tmp_path:
 def test_a_regression_is_run_and_compared_by_its_error(fedwave: Command, tmp_path: Path) -> None:
     sines = [
         "data.dataset=sinusoids",
-        "data.num_devices=8",
+        "data.dataset.num_devices=8",
         "partition.kind=given",
         "model.kind=mlp",
         "selection.num_selected=2",
@@ -144,11 +144,14 @@ def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
         ("run digits/nufm --address 10.0.0.1", "execution.address: it must be HOST:PORT as `ray start"),
         ("run digits/nufm --engine threads --address h:1", "execution.address belongs to engine ray, got"),
         ("run digits/nufm -s execution.wait_s=3", "execution.wait_s belongs to engine ray, got engine"),
-        ("run digits/nufm -s selection.policy=best", 'selection.policy must be known, got "best"'),
+        ("run digits/nufm -s selection.policy=best", 'selection.policy.kind "best" is unknown'),
         ("run digits/nufm -s algorithm.selection=uniform", "it is selection.policy now. Use that."),
-        ("run digits/nufm -s algorithm.gradient=exakt", 'algorithm.gradient must be known, got "exakt"'),
-        ("run digits/nufm -s algorithm.server_step=avg", 'algorithm.server_step must be known, got "avg"'),
-        ("run digits/nufm -s algorithm.task=regress", 'algorithm.task must be known, got "regress"'),
+        ("run digits/nufm -s algorithm.rule=exakt", 'algorithm.rule.kind must be known, got "exakt"'),
+        (
+            "run digits/nufm -s algorithm.server_step=avg",
+            'algorithm.server_step.kind must be known, got "avg"',
+        ),
+        ("run digits/nufm -s algorithm.task=regress", 'algorithm.task.kind must be known, got "regress"'),
         ("run digits/nufm -s model.path=none.safetensors", "none.safetensors does not exist"),
         ("run digits/nufm -s partition.kind=given", "digits does not say which device owns which sample"),
         ("run digits/nufm -s scheme=ural", "cell needs a preset or a channel of its own, got neither"),

@@ -13,6 +13,7 @@ from fedwave.data import DeviceData, dataset_from_arrays
 from fedwave.devices import DevicePool, EvaluationWork, LocalWork, Standardiser, thread_devices
 from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.learning import LOCAL_RULES, TASKS, Parameters, build_model
+from fedwave.learning.rules import RULE
 from fedwave.server import Reports
 from fedwave.units import IntArray
 from tests.learning.stacks import SMALL
@@ -70,7 +71,7 @@ def local_work(
                 kind, own.dataset.input_shape, own.dataset.num_outputs, **SMALL.get(kind, {})
             ),
             "task": TASKS[task](),
-            "rule": LOCAL_RULES[gradient](inner_lr=INNER_LR, meta_lr=META_LR),
+            "rule": RULE.call(LOCAL_RULES[gradient], {}, inner_lr=INNER_LR, meta_lr=META_LR),
             "pool": own,
             "num_local_steps": 2,
             "query_batch_size": None,

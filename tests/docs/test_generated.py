@@ -86,8 +86,8 @@ def test_the_schemes_shown_are_what_they_stand_for():
     for name, gradient, policy, method in rows:
         cell = {"cell": {"preset": "paper"}} if method else {}
         experiment = experiment_from({"scheme": name, **cell})
-        assert (experiment.algorithm.gradient, experiment.selection.policy) == (gradient, policy)
-        assert (experiment.cell.method if experiment.cell else "") == method
+        assert (experiment.algorithm.rule.kind, experiment.selection.policy.kind) == (gradient, policy)
+        assert (experiment.cell.method.kind if experiment.cell else "") == method
 
 
 def test_the_tree_names_every_module_once():

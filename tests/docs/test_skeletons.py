@@ -22,7 +22,6 @@ from fedwave.runs.folder import RunFolder
 from fedwave.selection import POLICIES, Candidates, History
 from fedwave.server import problem_of_cell
 from fedwave.simulation.state import State
-from fedwave.wireless.channels import CHANNELS
 from fedwave.wireless.load import load_cell
 from tools.docs.pages import read
 
@@ -30,12 +29,13 @@ from tools.docs.pages import read
 PARTS = {
     "selection policy": "POLICIES",
     "allocation method": "METHODS",
-    "stateful planner": "Federation.planner",
+    "stateful planner": "PLANNERS",
     "channel": "CHANNELS",
     "local rule": "LOCAL_RULES",
     "server step": "SERVER_STEPS",
     "task: loss and metric": "TASKS",
     "model": "MODELS",
+    "dataset": "DATASETS",
     "partition": "PARTITIONS",
     "executor": "Simulation.executor",
     "result column": "ROUND_COLUMNS",
@@ -123,8 +123,7 @@ def check_planner(names: dict[str, Any]) -> None:
 
 def check_channel(names: dict[str, Any]) -> None:
     cell = names["cell"]
-    assert isinstance(cell.channel, names["OnOffChannel"])
-    assert CHANNELS["on-off"].settings is names["OnOffSettings"]
+    assert type(cell.channel).__name__ == "OnOffChannel"
     gains = np.array([cell.draw(k).channel_gain for k in range(200)])
     assert set(np.unique(gains)) == {0.1, 1.0}
     assert np.mean(gains == 1.0) == pytest.approx(0.5, abs=0.04)  # 2400 tosses: 4 standard errors

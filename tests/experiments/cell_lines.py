@@ -131,7 +131,7 @@ def kind_of(part: str) -> See:
             return type(built.cell.channel).__name__
         if part == "interference":
             return config.interference.kind
-        return getattr(config.channel, "placement", config.interference).kind
+        return getattr(config.channel, part, config.interference).kind
 
     return see
 
@@ -170,25 +170,36 @@ def of_fading(channel: str) -> list[Line]:
     fading = f"channel[{channel}].fading"
     table = TABLES["channel"][channel]
     sight = {"line_of_sight": "always"} if channel == "3gpp" else {}  # who is not in sight has no steady path
-    rician = {**table, **sight, "fading": {"kind": "rician"}}
+    faded = {kind: {**table, **sight, "fading": {"kind": kind}} for kind in ("rayleigh", "rician")}
+    shape: See = lambda built: built.gain.shape  # noqa: E731
     return [
-        over(PAPER, f"{fading}.kind", "rayleigh", lambda built: built.gain.shape, (8, 3)),
-        over(PAPER, f"{fading}.rician_k_db", 100.0, steady_gains, True, channel=rician),
-        over(PAPER, f"{fading}.per_block", False, lambda built: built.gain.shape, (8,), channel=rician),
+        over(PAPER, f"{fading}[none].kind", "none", shape, (8,), channel=faded["rician"]),
+        over(PAPER, f"{fading}[rayleigh].kind", "rayleigh", shape, (8, 3), channel=table),
+        over(PAPER, f"{fading}[rician].kind", "rician", shape, (8, 3), channel=table),
+        over(PAPER, f"{fading}[rician].rician_k_db", 100.0, steady_gains, True, channel=faded["rician"]),
+        *(
+            over(PAPER, f"{fading}[{kind}].per_block", False, shape, (8,), channel=faded[kind])
+            for kind in ("rayleigh", "rician")
+        ),
     ]
 
 
 def of_delay_line(name: str, value: Any, see: See, expected: Any, **fading: Any) -> Line:
     """What the echoes of TR 38.901 are told, over a cell that is drawn anew each round."""
     channel = {**TABLES["channel"]["3gpp"], "fading": {"kind": "delay-line", **fading}}
-    path = f"channel[3gpp].fading.{name}"
+    path = f"channel[3gpp].fading[delay-line].{name}"
     return over(PAPER, path, value, see, expected, channel=channel, redraw="each-round")
 
 
 def without_echoes(name: str, value: Any) -> Line:
     """What a log-distance channel is not to be told: it has no echoes."""
-    why = f'refused: channel.fading.{name} belongs to kind delay-line, got kind "none". Leave it out.'
-    return over(PAPER, f"channel[log-distance].fading.{name}", value, kind_of("channel"), why)
+    why = (
+        'refused: cell.channel: fading.kind "delay-line" needs the tables of channel kind "3gpp". '
+        'Use "rayleigh" or "rician".'
+    )
+    path = f"channel[log-distance].fading[delay-line].{name}"
+    channel = {**TABLES["channel"]["log-distance"], "fading": "none"}
+    return over(PAPER, path, value, kind_of("channel"), why, channel=channel)
 
 
 def to_sionna(name: str) -> See:
@@ -283,6 +294,12 @@ def of_downlink(name: str, value: Any, see: str, expected: Any) -> Line:
     )
 
 
+METHOD_OPTIONS: dict[str, dict[str, Any]] = {
+    "optimal": {"relative_gap": 0.1, "max_matchings": 9},
+    "ives": {"start": 0.5, "max_iterations": 1, "keep_negative": True},
+    "chen2020": {"max_delay_s": 3.0, "max_energy_j": 4.0, "waterfall_threshold": 0.1},
+}
+
 CELL_LINES = [
     over(
         PAPER,
@@ -327,7 +344,13 @@ CELL_LINES = [
     over(PAPER, "redraw", "each-round", is_redrawn, True),
     over(PAPER, "preset", "chen2020", lambda built: built.cell.bandwidth_hz, 1e6),
     of_planner("method", "random"),
-    of_planner("method_options", {"max_iterations": 1}, method="ives"),
+    *(
+        over(
+            PAPER, f"method[{kind}].{name}", value, lambda built: built.planner.method_options, {name: value}
+        )
+        for kind, options in METHOD_OPTIONS.items()
+        for name, value in options.items()
+    ),
     of_aims("energy_weight", 0.3),
     of_aims("delay_weight", 0.4),
     of_aims("max_delay_s", 50.0),
@@ -399,6 +422,15 @@ CELL_LINES = [
     of_delay_line("round_interval_s", 1e-6, is_almost_still, True, ergodic=False),
     # Who stands still meets the same echoes in every round.
     of_delay_line("speed_km_per_h", 0.0, is_redrawn, False, ergodic=False, round_interval_s=10.0),
+    over(
+        PAPER,
+        "channel[3gpp].fading[delay-line].kind",
+        "delay-line",
+        kind_of("fading"),
+        "delay-line",
+        channel=TABLES["channel"]["3gpp"],
+    ),
+    without_echoes("kind", "delay-line"),
     without_echoes("ergodic", False),
     without_echoes("round_interval_s", 1e-6),
     without_echoes("speed_km_per_h", 0.0),

@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {
     "name": "small",
     "seed": 5,
     "num_rounds": 3,
-    "data": {"dataset": "synthetic", "num_samples": 400, "num_classes": 4, "shape": [6]},
+    "data": {"dataset": {"kind": "synthetic", "num_samples": 400, "num_classes": 4, "shape": [6]}},
     "partition": {"num_devices": 16},  # 8 train
     "model": {"kind": "softmax"},
     "algorithm": {"inner_lr": 0.05, "meta_lr": 0.05},

@@ -23,7 +23,9 @@ CELL = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
 IID = {"kind": "iid", "num_devices": 16}
 EQUAL = {"std_samples_per_class": 0.0}  # five samples of each of two classes
 RAY = {"engine": "ray"}
-SINES = {"dataset": "sinusoids", "num_devices": 20, "samples_per_device": 9}
+IMAGES = {"dataset": {"shape": [1, 8, 8]}}
+SINES = {"dataset": {"kind": "sinusoids", "num_devices": 20, "samples_per_device": 9}}
+DIRICHLET = {"kind": "dirichlet", "num_devices": 16, "samples_per_device": 24}
 
 
 def bfloat16_here() -> str:
@@ -36,10 +38,10 @@ def bfloat16_here() -> str:
 
 
 def of_loader(name: str, value: Any, dataset: str, expected: Any = None) -> Line:
-    """A setting that the dataset's loader is to be told."""
+    """An option that the dataset's loader is to be told."""
     see = lambda built: built.told("dataset").get(name)  # noqa: E731
-    given = {"data": {"dataset": dataset}, "partition": IID}
-    return line(f"data.{name}", value, see, value if expected is None else expected, **given)
+    path = f"data.dataset[{dataset}].{name}"
+    return line(path, value, see, value if expected is None else expected, partition=IID)
 
 
 def run_of(built: Built) -> RunFolder:
@@ -110,9 +112,29 @@ def num_support(built: Built) -> set[int]:
     return {len(device.support) for device in built.sim.train.devices}
 
 
+def largest_weight(built: Built) -> float:
+    """The largest of the first layer's first weights."""
+    parameters = built.sim.initial_state().parameters
+    return float(next(v for name, v in parameters.items() if name.endswith("weight")).abs().max())
+
+
 def rates(built: Built) -> tuple[float, float]:
     """The step size of the adaptation while training and when evaluated."""
     return built.local.rule.inner_lr, built.evaluation.inner_lr
+
+
+class Patient:
+    """A planner of the user's own, around the one that the settings describe."""
+
+    def __init__(self, planner: Any, patience: int) -> None:
+        self.inner, self.patience = planner, patience
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def own_planner(planner: Any, *, patience: int = 1) -> Patient:
+    return Patient(planner, patience)
 
 
 LEARNING_LINES = [
@@ -121,57 +143,70 @@ LEARNING_LINES = [
     line("num_rounds", 2, lambda built: len(run_of(built).table()["round"]), 2),
     # Data
     line("data.dataset", "digits", lambda built: built.told("dataset")["name"], "digits"),
-    of_loader("split", "test", "fashion-mnist"),
-    of_loader("path", "/somewhere", "arrays"),
-    of_loader("image_size", [3, 4], "image-folder", (3, 4)),
-    of_loader("images_per_class", 3, "tiny-imagenet"),
+    line(
+        "data.split",
+        "test",
+        lambda built: built.told("dataset")["split"],
+        "test",
+        data={"dataset": "fashion-mnist"},
+        partition=IID,
+    ),
     line("data.standardise", "none", is_raw, [True, True]),
+    of_loader("path", "/somewhere", "arrays", Path("/somewhere")),
+    of_loader("num_classes", 5, "arrays"),
+    of_loader("path", "/somewhere", "image-folder", Path("/somewhere")),
+    of_loader("image_size", [3, 4], "image-folder"),
+    of_loader("images_per_class", 3, "tiny-imagenet"),
     of_loader("num_samples", 480, "synthetic"),
     of_loader("num_classes", 5, "synthetic"),
-    of_loader("shape", [2, 3], "synthetic", (2, 3)),
-    line(
-        "data.num_devices", 12, lambda built: built.sizes, [9] * 12, data=SINES, partition={"kind": "given"}
-    ),
-    line(
-        "data.samples_per_device",
-        7,
-        lambda built: built.sizes,
-        [7] * 20,
-        data=SINES,
-        partition={"kind": "given"},
+    of_loader("shape", [2, 3], "synthetic"),
+    *(
+        line(f"data.dataset[sinusoids].{name}", value, see, expected, data=SINES, partition={"kind": "given"})
+        for name, value, see, expected in (
+            ("num_devices", 12, lambda built: built.sizes, [9] * 12),
+            ("samples_per_device", 7, lambda built: built.sizes, [7] * 20),
+        )
     ),
     # Partition
     line("partition.kind", "iid", lambda built: built.sizes, [25] * 16),
-    line("partition.num_devices", 20, lambda built: len(built.sizes), 20, partition=EQUAL),
+    *(
+        line(f"partition[{kind}].num_devices", 20, lambda built: len(built.sizes), 20, partition=partition)
+        for kind, partition in {"paper": EQUAL, "iid": IID, "dirichlet": {**IID, "kind": "dirichlet"}}.items()
+    ),
     line("partition.heldout_fraction", 0.25, lambda built: len(built.sim.heldout), 4),
     line("partition.shots", 2, num_support, {4}, partition=EQUAL),
     line(
-        "partition.classes_per_device",
+        "partition[paper].classes_per_device",
         3,
         lambda built: (class_counts(built) > 0).sum(1).tolist(),
         [3] * 8,
         partition=EQUAL,
     ),
-    line("partition.mean_samples_per_class", 8.0, lambda built: set(built.sizes), {16}, partition=EQUAL),
-    line("partition.std_samples_per_class", 0.0, lambda built: set(built.sizes), {10}),
-    line("partition.max_samples_per_class", 3, lambda built: max(built.sizes), 6),
     line(
-        "partition.concentration",
+        "partition[paper].mean_samples_per_class", 8.0, lambda built: set(built.sizes), {16}, partition=EQUAL
+    ),
+    line("partition[paper].std_samples_per_class", 0.0, lambda built: set(built.sizes), {10}),
+    line("partition[paper].max_samples_per_class", 3, lambda built: max(built.sizes), 6),
+    line(
+        "partition[dirichlet].concentration",
         1e4,  # about six of each class on every device
         lambda built: bool(class_counts(built).min() >= 2),
         True,
-        partition={"kind": "dirichlet", "num_devices": 16, "samples_per_device": 24},
+        partition=DIRICHLET,
     ),
-    line("partition.samples_per_device", 11, lambda built: set(built.sizes), {11}, partition=IID),
+    line("partition[iid].samples_per_device", 11, lambda built: set(built.sizes), {11}, partition=IID),
+    line("partition[dirichlet].samples_per_device", 11, lambda built: set(built.sizes), {11}),
     line(
-        "partition.path",
+        "partition[given].path",
         "other_split.csv",
         owns(399),
         True,
         partition={"kind": "given", "path": "split.csv", "heldout_column": "is_out"},
     ),
     *(
-        line(f"partition.{name}", value, see, expected, partition={"kind": "given", "path": "split.csv"})
+        line(
+            f"partition[given].{name}", value, see, expected, partition={"kind": "given", "path": "split.csv"}
+        )
         for name, value, see, expected in (
             ("device_column", "writer", lambda built: set(built.sizes), {20}),
             (
@@ -186,20 +221,26 @@ LEARNING_LINES = [
     # Model
     line("model.kind", "mlp", lambda built: built.shapes.get("linear2.weight"), (64, 4)),
     line(
-        "model.channels",
+        "model[cnn].channels",
         [3, 5],
         lambda built: (built.shapes["conv1.bias"], built.shapes["conv2.bias"]),
         ((3,), (5,)),
-        data={"shape": [1, 8, 8]},
+        data=IMAGES,
         model={"kind": "cnn"},
     ),
-    line("model.hidden", [9], lambda built: built.shapes["linear1.weight"], (6, 9), model={"kind": "mlp"}),
     line(
-        "model.weight_std",
-        0.001,
-        lambda built: float(built.sim.initial_state().parameters["linear1.weight"].abs().max()) < 0.002,
-        True,
-        model={"kind": "mlp"},
+        "model[mlp].hidden", [9], lambda built: built.shapes["linear1.weight"], (6, 9), model={"kind": "mlp"}
+    ),
+    *(
+        line(
+            f"model[{kind}].weight_std",
+            0.001,
+            lambda built: largest_weight(built) < 0.0021,
+            True,
+            data=IMAGES,
+            model={"kind": kind},
+        )
+        for kind in ("cnn", "mlp")
     ),
     line(
         "model.path",
@@ -215,7 +256,8 @@ LEARNING_LINES = [
         'refused: algorithm.task = "regression" does not fit dataset synthetic, which is for classification. '
         'Use "auto".',
     ),
-    line("algorithm.gradient", "first-order", lambda built: built.local.rule.method, "first-order"),
+    line("algorithm.rule", "first-order", lambda built: built.local.rule.method, "first-order"),
+    line("algorithm.rule[fedprox].mu", 0.3, lambda built: built.local.rule.mu, 0.3),
     line(
         "algorithm.num_local_steps",
         3,
@@ -235,12 +277,23 @@ LEARNING_LINES = [
         lambda built: type(built.sim.federation.server_step).__name__,
         "ServerMomentum",
     ),
+    *(
+        line(
+            f"algorithm.server_step[momentum].{name}",
+            value,
+            lambda built: vars(built.sim.federation.server_step),
+            expected,
+        )
+        for name, value, expected in (
+            ("momentum", 0.3, {"momentum": 0.3, "server_lr": 1.0}),
+            ("server_lr", 0.4, {"momentum": 0.9, "server_lr": 0.4}),
+        )
+    ),
     line(
-        "algorithm.server_step_options",
-        {"momentum": 0.3, "server_lr": 0.4},
-        lambda built: vars(built.sim.federation.server_step),
-        {"momentum": 0.3, "server_lr": 0.4},
-        algorithm={"server_step": "momentum"},
+        "algorithm.planner",
+        {"kind": "tests.experiments.learning_lines:own_planner", "patience": 3},
+        lambda built: getattr(built.sim.federation.planner, "patience", None),
+        3,
     ),
     # Selection
     line("selection.policy", "uniform", lambda built: built.record.columns["num_computed"], 3, cell=CELL),
@@ -265,8 +318,8 @@ LEARNING_LINES = [
         True,
     ),
     line(
-        "selection.options",
-        {"num_candidates": 5},
+        "selection.policy[power-of-choice].num_candidates",
+        5,
         lambda built: built.record.columns["num_computed"],
         5,
         selection={"policy": "power-of-choice", "num_selected": 2},

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from fedwave.settings.layers import sections_in, tag_of
+from fedwave.settings import Part
+from fedwave.settings.layers import as_table
+from fedwave.settings.section import sections_in
 from fedwave.wireless.distribution import Uniform
 
 
@@ -19,21 +20,41 @@ class Setting:
     """A leaf of the schema. ``cell.channel[3gpp].shadowing`` belongs to a channel of the kind 3gpp."""
 
     path: str
-    field: FieldInfo
+    annotation: Any
 
 
 def every_setting(schema: type[BaseModel], prefix: str = "") -> list[Setting]:
     """Return the leaves of a schema; a number that may also be a range is a leaf, and so are its ends."""
     found: list[Setting] = []
     for name, field in schema.model_fields.items():
-        sections = sections_in(field.annotation)
-        if not sections or sections == [Uniform]:
-            found.append(Setting(prefix + name, field))
-        for section in sections:
-            is_one_of_many = len(sections) > 1
-            kind = f"[{tag_of(section)}]" if is_one_of_many else "[range]" if section is Uniform else ""
-            found += every_setting(section, f"{prefix}{name}{kind}.")
+        path = prefix + name
+        for section in sections_in(field.annotation):
+            if issubclass(section, Part):
+                found += settings_of_part(section, path)
+            elif section is Uniform:
+                found += [Setting(path, field.annotation), *every_setting(section, f"{path}[range].")]
+            else:
+                found += every_setting(section, f"{path}.")
+        if not sections_in(field.annotation):
+            found.append(Setting(path, field.annotation))
     return found
+
+
+def settings_of_part(part: type[Part], path: str) -> list[Setting]:
+    """Return a part itself, the keys that it has with every kind, and the options of each kind."""
+    is_table = set(part.model_fields) != {"kind"}
+    found = every_setting(part, f"{path}.") if is_table else []
+    kinds = part.kinds()
+    for kind, entry in kinds.registry.items():
+        if isinstance(entry, type) and issubclass(entry, BaseModel):
+            found += every_setting(entry, f"{path}[{kind}].")
+        else:
+            options = kinds.parameters(entry).values()
+            found += [Setting(f"{path}[{kind}].{one.name}", one.annotation) for one in options]
+    is_section = any(
+        isinstance(entry, type) and issubclass(entry, BaseModel) for entry in kinds.registry.values()
+    )
+    return found if is_table or is_section else [Setting(path, str | dict), *found]
 
 
 # Tables that are whole, one for each kind: a single setting can then be changed.
@@ -69,6 +90,12 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "placement": PLACEMENTS,
+    "partition": {
+        "paper": {"kind": "paper", "num_devices": 16},
+        "dirichlet": {"kind": "dirichlet", "num_devices": 16},
+        "iid": {"kind": "iid", "num_devices": 16},
+        "given": {"kind": "given"},
+    },
     "interference": {
         "none": {"kind": "none"},
         "drawn": {"kind": "drawn", "power_w": 0.5},
@@ -85,6 +112,7 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 RANGE = {"low": 1.0, "high": 2.0}
+DEFAULT_KINDS = {"partition": "paper", "method": "optimal"}
 
 
 def with_tables(settings: dict[str, Any], path: str) -> dict[str, Any]:
@@ -94,8 +122,10 @@ def with_tables(settings: dict[str, Any], path: str) -> dict[str, Any]:
     for name, kind in _tables_of(path):
         if kind == "range" and not isinstance(table.get(name), dict):
             table[name] = dict(RANGE)
-        elif kind not in (None, "range") and table.get(name, {}).get("kind") != kind:
-            table[name] = copy.deepcopy(TABLES[name][kind])
+        elif kind not in (None, "range"):
+            table[name] = as_table(table.get(name, {}))
+            if table[name].setdefault("kind", DEFAULT_KINDS.get(name)) != kind:
+                table[name] = copy.deepcopy(TABLES.get(name, {}).get(kind, {"kind": kind}))
         table = table.setdefault(name, {})
     return changed
 

@@ -35,7 +35,7 @@ class Line:
     def before(self, folder: Path) -> Any:
         """What is seen without the setting."""
         base = merge(SMALL, self.given, Experiment)
-        is_kind = self.path.endswith("].kind")
+        is_kind = self.path.endswith("].kind") or "log-distance].fading[delay-line]" in self.path
         return _seen(self.see, base if is_kind else with_tables(base, self.path), folder)
 
     def after(self, folder: Path) -> Any:

@@ -24,8 +24,8 @@ def test_there_is_a_preset_of_each_scheme_over_the_papers_cell(data: str, scheme
     settings = load_experiment(f"{data}/{scheme}")
     section = settings.cell
     assert section is not None
-    assert (section.method, settings.selection.policy) == CELL_SCHEMES[scheme]
-    assert (settings.scheme, settings.algorithm.gradient) == (scheme, "exact")
+    assert (section.method.kind, settings.selection.policy.kind) == CELL_SCHEMES[scheme]
+    assert (settings.scheme, settings.algorithm.rule.kind) == (scheme, "exact")
     assert (section.energy_weight, section.delay_weight) == (1.0, 1.0)
     num_blocks = 20 if data == "paper" else 10  # a third of the 30 training devices
     assert (section.num_blocks, section.bandwidth_hz, section.noise_psd_w_per_hz) == (num_blocks, 1.0, 1.0)
@@ -186,12 +186,17 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
         ),
         ({"losses": {"deadline": 1}}, ConfigError, 'Did you mean "deadline_s"?'),
         ({"scheme": "ural"}, ConfigError, 'unknown key "cell.scheme": it is scheme now. Use that.'),
-        ({"method": "optimum"}, ConfigError, 'got "optimum". Did you mean "optimal"?'),
+        (
+            {"method": "optimum"},
+            ConfigError,
+            'cell.method.kind "optimum" is unknown. Did you mean "optimal"?',
+        ),
         ({"selection": "nufm"}, ConfigError, 'unknown key "cell.selection": it is selection.policy now.'),
         ({"everyone_computes": True}, ConfigError, "it is selection.everyone_computes now. Use that."),
-        ({"method_options": {"relative_gab": 0.1}}, ConfigError, 'Did you mean "relative_gap"?'),
-        ({"method_options": {"keep_negative": True}}, ConfigError, 'is not an option of "optimal"'),
-        ({"method": "greedy", "method_options": {"x": 1}}, ConfigError, "It has no options"),
+        ({"method_options": {"relative_gap": 0.1}}, ConfigError, "it is cell.method.<option> now. Use that."),
+        ({"method": {"relative_gab": 0.1}}, ConfigError, 'Did you mean "relative_gap"?'),
+        ({"method": {"keep_negative": True}}, ConfigError, 'It is an option of ives, not of "optimal"'),
+        ({"method": {"kind": "greedy", "x": 1}}, ConfigError, '"greedy" has no options. Leave it out.'),
         ({"preset": "umi-35ghz"}, ConfigError, 'no cell preset "umi-35ghz". Did you mean "umi-3.5ghz"?'),
         ({"num_blocks": 0}, ConfigError, "Without a radio block nobody can upload"),
         ({"num_blocks": 2.5}, ConfigError, "cell.num_blocks must be"),

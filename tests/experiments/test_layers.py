@@ -9,12 +9,13 @@ import pytest
 from fedwave.errors import ConfigError
 from fedwave.experiments import Experiment, experiment_from, experiment_to_toml, load_experiment
 from fedwave.experiments.schemes import SCHEMES, scheme_of
+from fedwave.runs.provenance import flatten
 
 
 def parts(experiment: Experiment) -> tuple[str, str, str | None]:
     """What a scheme stands for."""
-    method = None if experiment.cell is None else experiment.cell.method
-    return experiment.algorithm.gradient, experiment.selection.policy, method
+    method = None if experiment.cell is None else experiment.cell.method.kind
+    return experiment.algorithm.rule.kind, experiment.selection.policy.kind, method
 
 
 @pytest.fixture
@@ -33,11 +34,11 @@ def test_a_scheme_fills_in_its_parts_and_a_later_layer_replaces_them(name: str, 
     scheme = SCHEMES[name]
     cell = [] if scheme.method is None else ["cell.preset=paper"]
     whole = load_experiment(None, [f"scheme={name}", *cell])
-    assert parts(whole) == (scheme.gradient, scheme.policy, scheme.method)
+    assert parts(whole) == (scheme.rule, scheme.policy, scheme.method)
     assert whole.scheme == name
     file = tmp_path / "own.toml"
     file.write_text(f'scheme = "{name}"\n')
-    mixed = load_experiment(file, ["algorithm.gradient=first-order", *cell])
+    mixed = load_experiment(file, ["algorithm.rule=first-order", *cell])
     assert parts(mixed) == ("first-order", scheme.policy, scheme.method)
     assert mixed.scheme is None
 
@@ -58,7 +59,7 @@ def test_an_override_beats_a_preset() -> None:
     assert chosen.cell is not None
     base = load_experiment("digits/ural").cell
     assert base is not None
-    assert chosen.cell == base.model_copy(update={"method": "fedl"})
+    assert chosen.cell == base.model_copy(update={"method": chosen.cell.method})
 
 
 @pytest.mark.parametrize("source", ["preset", "file", "resolved"])
@@ -67,7 +68,7 @@ def test_a_scheme_in_a_later_layer_beats_the_parts_of_an_earlier_one(
     source: str, name: str, tmp_path: Path, resolved: Path
 ) -> None:
     (tmp_path / "own.toml").write_text(
-        'extends = "digits/ural"\n[algorithm]\ngradient = "plain"\n[selection]\npolicy = "round-robin"\n'
+        'extends = "digits/ural"\n[algorithm]\nrule = "plain"\n[selection]\npolicy = "round-robin"\n'
     )
     start = {"preset": "digits/ural", "file": tmp_path / "own.toml", "resolved": resolved}[source]
     chosen = load_experiment(start, [f"scheme={name}"])
@@ -80,10 +81,10 @@ def test_a_scheme_and_another_part_in_one_layer_are_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         load_experiment("digits/nufm", ["scheme=nufm", "selection.policy=uniform"])
     assert str(caught.value) == (
-        'scheme "nufm" stands for selection.policy "top-contribution", got "uniform" beside it. '
+        'scheme "nufm" stands for selection.policy "top-contribution", got \'uniform\' beside it. '
         "Leave out the scheme or selection.policy."
     )
-    with pytest.raises(ConfigError, match=r'stands for cell\.method "ives", got "optimal" beside it'):
+    with pytest.raises(ConfigError, match=r'stands for cell\.method "ives", got \'optimal\' beside it'):
         experiment_from({"scheme": "ural-ives", "cell": {"preset": "paper", "method": "optimal"}})
 
 
@@ -137,14 +138,23 @@ def test_the_preset_that_a_resolved_file_has_already_may_be_named_again(resolved
     assert load_experiment(resolved, ["cell.preset=paper"]) == load_experiment(resolved)
 
 
-# Options that belong to a choice ----------------------------------------------------------------------------
+# Options that belong to a kind ------------------------------------------------------------------------------
+
+
+def flat(experiment: Experiment) -> dict[str, object]:
+    return flatten(experiment.model_dump(mode="json", exclude_none=True))
+
+
+IVES = '[cell]\npreset = "paper"\nmethod = { kind = "ives", keep_negative = true }\n'
+MOMENTUM = '[algorithm]\nserver_step = { kind = "momentum", momentum = 0.5 }\n'
+CHOICE = '[selection]\npolicy = { kind = "power-of-choice", num_candidates = 40 }\n'
 
 
 @pytest.mark.parametrize(
     ("below", "choice", "gone"),
     [
         ('[model]\nkind = "cnn"\nchannels = [8]\n', "model.kind=mlp", "model.channels"),
-        ('[model]\nkind = "mlp"\nhidden = [8]\n', "model.kind=softmax", "model.hidden"),
+        ('[model]\nkind = "mlp"\nhidden = [8]\n', "model=softmax", "model.hidden"),
         ("[partition]\nclasses_per_device = 3\n", "partition.kind=iid", "partition.classes_per_device"),
         (
             '[partition]\nkind = "dirichlet"\nconcentration = 0.1\n',
@@ -152,99 +162,118 @@ def test_the_preset_that_a_resolved_file_has_already_may_be_named_again(resolved
             "partition.concentration",
         ),
         ('[partition]\nkind = "given"\npath = "x"\n', "partition.kind=paper", "partition.path"),
-        ('[data]\ndataset = "synthetic"\nnum_samples = 9\n', "data.dataset=digits", "data.num_samples"),
         (
-            '[selection]\npolicy = "power-of-choice"\noptions = { num_candidates = 40 }\n',
-            "selection.policy=round-robin",
-            "selection.options",
+            '[data]\ndataset = { kind = "synthetic", num_samples = 9 }\n',
+            "data.dataset=digits",
+            "data.dataset.num_samples",
         ),
+        (CHOICE, "selection.policy=round-robin", "selection.policy.num_candidates"),
+        (CHOICE, "selection.policy.kind=my_lab:Mine", "selection.policy.num_candidates"),
+        (MOMENTUM, "algorithm.server_step=mean", "algorithm.server_step.momentum"),
+        (IVES, "cell.method=optimal", "cell.method.keep_negative"),
+        (IVES, "scheme=ural", "cell.method.keep_negative"),
+        ('[cell]\npreset = "fedl2021"\n', "cell.channel.fading=none", "cell.channel.fading.per_block"),
+        ('[cell]\npreset = "umi-3.5ghz"\n', "cell.interference=none", "cell.interference.rise_db.high"),
         (
-            '[algorithm]\nserver_step = "momentum"\nserver_step_options = { momentum = 0.5 }\n',
-            "algorithm.server_step=mean",
-            "algorithm.server_step_options",
-        ),
-        (
-            '[cell]\npreset = "paper"\nmethod = "ives"\nmethod_options = { keep_negative = true }\n',
-            "cell.method=optimal",
-            "cell.method_options",
-        ),
-        (
-            '[cell]\npreset = "paper"\nmethod = "ives"\nmethod_options = { keep_negative = true }\n',
-            "scheme=ural",
-            "cell.method_options",
+            '[cell]\npreset = "umi-3.5ghz"\n',
+            'cell.channel={ kind = "uniform", low = 0.1, high = 1 }',
+            "cell.channel.placement.kind",
         ),
     ],
 )
-def test_options_of_a_choice_that_a_later_layer_replaced_go_with_it(
+def test_options_of_a_part_that_a_later_layer_replaced_go_with_it(
     tmp_path: Path, below: str, choice: str, gone: str
 ) -> None:
     file = tmp_path / "own.toml"
     file.write_text(below)
-    section, option = gone.split(".")
-    assert getattr(getattr(load_experiment(file), section), option)
+    assert gone in flat(load_experiment(file))
     chosen = load_experiment(file, [choice])
-    assert not getattr(getattr(chosen, section), option)
+    assert gone not in flat(chosen)
     (tmp_path / "resolved.toml").write_text(experiment_to_toml(load_experiment(file)))
     assert load_experiment(tmp_path / "resolved.toml", [choice]) == chosen
+
+
+def test_what_both_kinds_have_stays_in_the_table_of_a_partition_or_model() -> None:
+    base = ["partition.num_devices=40", "partition.shots=2", "model.weight_std=0.3", "model.channels=[8]"]
+    chosen = load_experiment("digits/nufm", [*base])
+    assert chosen.partition.options["num_devices"] == 40
+    (other,) = (load_experiment("digits/nufm", [*base, "partition.kind=iid", "model.kind=mlp"]),)
+    assert (other.partition.options["num_devices"], other.partition.shots) == (40, 2)
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["model.kind=mlp", "model.channels=[8]"], 'model.channels belongs to kind cnn, got kind "mlp"'),
-        (["model.hidden=[8]"], 'model.hidden belongs to kind mlp, got kind "cnn"'),
-        (
-            ["partition.concentration=0.1"],
-            'partition.concentration belongs to kind dirichlet, got kind "paper"',
-        ),
-        (["partition.kind=iid", "partition.concentration=0.1"], "partition.concentration belongs to kind"),
-        (["data.num_samples=9"], 'data.num_samples belongs to dataset synthetic, got dataset "digits"'),
-        (["data.path=x"], "data.path belongs to dataset arrays or image-folder"),
-        (["selection.options.num_candidates=40"], 'is not an option of "top-contribution"'),
-        (["cell.preset=paper", "cell.method_options.keep_negative=true"], 'is not an option of "optimal"'),
+        (["partition.concentration=0.1"], 'It is an option of dirichlet, not of "paper". Leave it out.'),
+        (["partition.kind=iid", "partition.concentration=0.1"], "partition.concentration"),
+        (["data.dataset.num_samples=9"], 'data.dataset.num_samples". It is an option of synthetic, not of'),
+        (["data.dataset.path=x"], "It is an option of arrays and image-folder"),
+        (["data.num_samples=9"], "it is data.dataset.num_samples now"),
+        (["selection.policy.num_candidates=40"], 'option of power-of-choice, not of "top-contribution"'),
+        (["selection.policy.num_selected=40"], "It is filled in for every such part. Leave it out."),
+        (["cell.preset=paper", "cell.method.keep_negative=true"], 'option of ives, not of "optimal"'),
         (["cell.preset=umi-3.5ghz", "cell.channel.building_height_m=9.0"], "belongs to scenario rma"),
         (
-            ["cell.preset=chen2020", "cell.channel.fading.per_block=true"],
-            "belongs to kind rayleigh or rician",
+            ["cell.preset=chen2020", "cell.channel.fading.ergodic=true"],
+            'cell.channel.fading.ergodic". It is an option of delay-line, not of "none"',
         ),
     ],
 )
-def test_an_option_of_another_choice_in_the_same_layer_is_refused(overrides: list[str], message: str) -> None:
+def test_an_option_of_another_part_in_the_same_layer_is_refused(overrides: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_experiment("digits/nufm", overrides)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_an_option_of_another_server_step_is_refused_before_anything_is_computed() -> None:
-    from fedwave.experiments.build import build_server_step
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("algorithm.server_step.momentum=0.5", 'option of momentum, not of "mean". Leave it out.'),
+        ("algorithm.rule.method=exact", 'unknown key "algorithm.rule.method". '),
+        ("algorithm.rule.inner_lr=1", "It is filled in"),
+        ("algorithm.rule.has_query_hessian=true", '"exact" has no options'),
+        ("algorithm.task.x=1", 'unknown key "algorithm.task.x". "classification" has no options'),
+        ("model.hidden=[8]", 'unknown key "model.hidden". It is an option of mlp, not of "cnn"'),
+        ("model.channels=[]", "model.channels must have at least 1 item"),
+        ("algorithm.planner.x=1", 'unknown key "algorithm.planner.x". "auto" has no options'),
+    ],
+)
+def test_options_of_what_is_learnt_are_checked_before_anything_is_computed(
+    override: str, message: str
+) -> None:
+    from fedwave.experiments.build import build_simulation
 
-    mean = load_experiment("digits/nufm", ["algorithm.server_step_options.momentum=0.5"])
-    with pytest.raises(ConfigError, match=r'server_step_options\.momentum is not an option of "mean"'):
-        build_server_step(mean)
+    with pytest.raises(ConfigError) as caught:
+        build_simulation(load_experiment("digits/nufm", [override]))
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("below", "overrides", "place", "expected"),
+    ("below", "overrides", "expected"),
     [
-        (
-            '[cell]\npreset = "paper"\nmethod = "ives"\nmethod_options = { keep_negative = true }\n',
-            ["cell.method=optimal", "cell.method_options.relative_gap=0.1"],
-            "cell.method_options",
-            {"relative_gap": 0.1},
-        ),
-        (  # naming what is the default already is no other choice
-            '[cell]\npreset = "paper"\nmethod_options = { relative_gap = 0.1 }\n',
-            ["scheme=ural"],
-            "cell.method_options",
-            {"relative_gap": 0.1},
-        ),
+        (IVES, ["cell.method=optimal", "cell.method.relative_gap=0.1"], {"relative_gap": 0.1}),
+        (IVES, ["cell.method.max_iterations=7"], {"keep_negative": True, "max_iterations": 7}),
+        (IVES, ["cell.method=ives"], {"keep_negative": True}),
+        # Naming what is the default already is no other choice.
+        ('[cell]\npreset = "paper"\nmethod.relative_gap = 0.1\n', ["scheme=ural"], {"relative_gap": 0.1}),
+        ('[cell]\npreset = "paper"\n', ["cell.method.relative_gap=0.1"], {"relative_gap": 0.1}),
     ],
 )
-def test_options_stay_with_their_choice_and_go_with_it(
-    tmp_path: Path, below: str, overrides: list[str], place: str, expected: dict[str, object]
+def test_options_stay_with_their_part(
+    tmp_path: Path, below: str, overrides: list[str], expected: dict[str, object]
 ) -> None:
     file = tmp_path / "own.toml"
     file.write_text(below)
-    section, option = place.split(".")
-    assert getattr(getattr(load_experiment(file, overrides), section), option) == expected
+    cell = load_experiment(file, overrides).cell
+    assert cell is not None
+    assert cell.method.options == expected
+
+
+def test_a_scheme_leaves_the_options_of_its_own_parts() -> None:
+    settings = {"scheme": "ural-ives", "cell": {"preset": "paper", "method": {"keep_negative": True}}}
+    cell = experiment_from(settings).cell
+    assert cell is not None
+    assert (cell.method.kind, cell.method.options) == ("ives", {"keep_negative": True})
+    with pytest.raises(ConfigError, match='stands for cell.method "ives", got 3 beside it'):
+        experiment_from({"scheme": "ural-ives", "cell": {"preset": "paper", "method": 3}})

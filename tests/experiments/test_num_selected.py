@@ -16,7 +16,7 @@ def simulation(
     num_selected: Any = "auto", *, num_devices: int = 60, cell: dict[str, Any] | None = None, **selection: Any
 ) -> Simulation:
     settings: dict[str, Any] = {
-        "data": {"dataset": "synthetic", "num_samples": 4000, "shape": [4]},
+        "data": {"dataset": {"kind": "synthetic", "num_samples": 4000, "shape": [4]}},
         "partition": {"num_devices": num_devices},  # half of them train
         "model": {"kind": "softmax"},
         "selection": {"num_selected": num_selected, **selection},
@@ -89,7 +89,7 @@ def test_over_a_cell_a_number_holds_up_to_the_blocks_that_a_serving_method_has(
 
 
 def test_the_options_of_a_policy_and_everyone_computes_reach_it() -> None:
-    sim = simulation(4, policy="power-of-choice", options={"num_candidates": 9}, everyone_computes=True)
+    sim = simulation(4, policy={"kind": "power-of-choice", "num_candidates": 9}, everyone_computes=True)
     runner = sim.federation.planner.runner  # type: ignore[attr-defined]
     assert runner.policy.num_candidates == 9
     assert runner.everyone_computes is True

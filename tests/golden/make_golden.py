@@ -27,8 +27,8 @@ DIGITS = ("num_rounds=2", "model.channels=[8, 16]")
 SYNTHETIC = (
     *DIGITS,
     "data.dataset=synthetic",
-    "data.num_samples=1500",
-    "data.shape=[1, 8, 8]",
+    "data.dataset.num_samples=1500",
+    "data.dataset.shape=[1, 8, 8]",
     "partition.num_devices=40",
 )
 RUNS: dict[str, tuple[str, ...]] = {

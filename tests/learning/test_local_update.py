@@ -12,6 +12,7 @@ from torch.func import functional_call
 from fedwave.errors import ConfigError
 from fedwave.learning import LOCAL_RULES, TASKS, build_model, local_update
 from fedwave.learning.parameters import num_parameters
+from fedwave.learning.rules import RULE
 from tests.learning.stacks import SMALL, Samples, class_samples, padded
 
 SHAPE = (1, 6, 5)
@@ -63,7 +64,7 @@ def test_local_steps_are_those_of_each_device_by_hand(kind: str, rule_name: str)
     parameters = {k: v.double() for k, v in model.initial_parameters(np.random.default_rng(0)).items()}
     support = class_samples((2, 1, 3), SHAPE, 3, seed=1)
     steps = [class_samples(sizes, SHAPE, 3, seed=2 + i) for i, sizes in enumerate([(4, 7, 1), (2, 2, 5)])]
-    rule = LOCAL_RULES[rule_name](inner_lr=ALPHA, meta_lr=BETA)
+    rule = RULE.call(LOCAL_RULES[rule_name], {}, inner_lr=ALPHA, meta_lr=BETA)
     got = local_update(
         model,
         TASKS["classification"](),
@@ -95,7 +96,7 @@ def test_a_support_batch_is_asked_for_and_refused_as_the_rule_says() -> None:
         ("exact", None, "MetaDescent takes a support batch, got none. Build the batches"),
         ("plain", batch, "PlainDescent takes no support batch, as it pools all samples, got one. Build"),
     ):
-        rule = LOCAL_RULES[name](inner_lr=ALPHA, meta_lr=BETA)
+        rule = RULE.call(LOCAL_RULES[name], {}, inner_lr=ALPHA, meta_lr=BETA)
         with pytest.raises(ConfigError, match=message) as caught:
             local_update(model, task, rule, parameters, support, [batch])
         assert "\n" not in str(caught.value)
@@ -109,7 +110,7 @@ def test_the_global_model_is_left_alone() -> None:
     before = {name: value.clone() for name, value in parameters.items()}
     batch = padded(class_samples((2, 3), (4,), 3, seed=0))
     for name in LOCAL_RULES:
-        rule = LOCAL_RULES[name](inner_lr=ALPHA, meta_lr=BETA)
+        rule = RULE.call(LOCAL_RULES[name], {}, inner_lr=ALPHA, meta_lr=BETA)
         support = None if rule.pools_samples else batch
         got = local_update(model, TASKS["classification"](), rule, parameters, support, [batch] * 2)
         assert list(got.parameters) == list(parameters)

@@ -8,6 +8,7 @@ import torch
 from fedwave.errors import ConfigError
 from fedwave.learning import LOCAL_RULES, TASKS, build_model
 from fedwave.learning.operations import SampleOperations, sample_operations
+from fedwave.learning.rules import RULE
 
 # The paper's CNN on a 28 x 28 image, forward: 3 x 3 convolutions to 32, 64 and 128 channels on 28^2, 14^2 and
 # 7^2 pixels, and a layer from 4^2 * 128 features to 10 classes.
@@ -22,7 +23,7 @@ def count(kind, rule, shape, **options):
     return sample_operations(
         model,
         TASKS["classification"](),
-        LOCAL_RULES[rule](inner_lr=0.01, meta_lr=0.01),
+        RULE.call(LOCAL_RULES[rule], {}, inner_lr=0.01, meta_lr=0.01),
         sample=torch.zeros(shape),
         target=torch.tensor(0),
     )

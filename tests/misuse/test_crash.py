@@ -16,7 +16,7 @@ from fedwave.runs.run import resume_run, run_experiment
 from tests.runs.small_runs import contents, experiment
 
 SETTINGS: dict[str, Any] = {
-    "data": {"shape": [6]},
+    "data": {"dataset": {"shape": [6]}},
     "model": {"kind": "softmax"},
     "num_rounds": 3,
     "evaluation": {"every": 2},

@@ -250,7 +250,7 @@ def test_any_image_file(content: bytes, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    small = experiment(data={"shape": [6]}, model={"kind": "softmax"}, num_rounds=2)
+    small = experiment(data={"dataset": {"shape": [6]}}, model={"kind": "softmax"}, num_rounds=2)
     return run_experiment(small, tmp_path_factory.mktemp("run") / "r").path
 
 

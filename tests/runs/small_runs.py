@@ -17,7 +17,7 @@ from fedwave.simulation.records import RoundRecord
 SMALL: dict[str, Any] = {
     "name": "small",
     "num_rounds": 6,
-    "data": {"dataset": "synthetic", "num_samples": 500, "num_classes": 4, "shape": [1, 8, 8]},
+    "data": {"dataset": {"kind": "synthetic", "num_samples": 500, "num_classes": 4, "shape": [1, 8, 8]}},
     "partition": {"num_devices": 12},
     "model": {"kind": "cnn", "channels": [4]},
     "algorithm": {"inner_lr": 0.02, "meta_lr": 0.02, "query_batch_size": 4},

@@ -103,7 +103,7 @@ def test_a_policy_with_a_state_of_its_own_resumes_to_the_same_bits(
     tmp_path: Path, cell: dict[str, object] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(POLICIES, "oort", Oort)
-    selection = {"policy": "oort", "num_selected": 3, "options": {"exploration": 0.5}}
+    selection = {"policy": {"kind": "oort", "exploration": 0.5}, "num_selected": 3}
     method = {} if cell is None else {"method": "greedy"}
     settings = experiment(None if cell is None else {**cell, **method}, num_rounds=5, selection=selection)
     whole = run_experiment(settings, tmp_path / "whole")

@@ -27,7 +27,7 @@ from tests.runs.small_runs import AskToStopAfter, StopAfter, contents, experimen
 from tests.runs.written_runs import write_run
 
 TINY: dict[str, Any] = {
-    "data": {"shape": [6]},
+    "data": {"dataset": {"shape": [6]}},
     "model": {"kind": "softmax"},
     "num_rounds": 4,
 }
@@ -358,7 +358,7 @@ def test_a_run_on_arrays_does_not_pretend_to_have_used_a_dataset(tmp_path: Path)
     assert recorded["dataset"] == "mine"
     assert recorded["dataset_fingerprint"] == data.fingerprint()
     settings = load_experiment(result.path / "config.toml")
-    assert settings.data.dataset == "passed-from-python"
+    assert settings.data.dataset.kind == "passed-from-python"
     for call in (
         lambda: run_experiment(settings, tmp_path / "again"),
         lambda: resume_run(result.path),

@@ -42,7 +42,7 @@ def test_the_bar_shows_an_error_as_a_number(tmp_path: Path) -> None:
     settings = experiment_from(
         {
             "num_rounds": 1,
-            "data": {"dataset": "sinusoids", "num_devices": 4},
+            "data": {"dataset": {"kind": "sinusoids", "num_devices": 4}},
             "partition": {"kind": "given"},
             "model": {"kind": "mlp", "hidden": [4]},
         }

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SETTINGS = {
     "num_rounds": 5,
     "scheme": "ural",
-    "algorithm": {"server_step": "momentum", "server_step_options": {"momentum": 0.5}},
+    "algorithm": {"server_step": {"kind": "momentum", "momentum": 0.5}},
     "cell": {"preset": "paper", "num_blocks": 3},
 }
 

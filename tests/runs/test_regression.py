@@ -26,15 +26,14 @@ def sine_waves(**changes: Any) -> Experiment:
         {
             "name": "sines",
             "num_rounds": 60,
-            "data": {"dataset": "sinusoids", "num_devices": 40, "samples_per_device": 20},
+            "data": {"dataset": {"kind": "sinusoids", "num_devices": 40, "samples_per_device": 20}},
             "partition": {"kind": "given", "shots": 10},
             "model": {"kind": "mlp", "hidden": [40, 40]},
             "algorithm": {
                 "inner_lr": INNER_LR,
                 "meta_lr": 0.03,
                 "num_local_steps": 5,
-                "server_step": "momentum",
-                "server_step_options": {"momentum": 0.9},
+                "server_step": {"kind": "momentum", "momentum": 0.9},
             },
             "selection": {"policy": "uniform", "num_selected": 10},
             "evaluation": {"every": 15, "num_steps": NUM_STEPS},

@@ -21,9 +21,9 @@ from tests.runs.small_runs import AskToStopAfter, StopAfter, Watcher, contents, 
 
 # The server carries a velocity, the planner who has waited longest, the ledger joules: all must be saved.
 STATEFUL: dict[str, Any] = {
-    "data": {"shape": [6]},
+    "data": {"dataset": {"shape": [6]}},
     "model": {"kind": "softmax"},
-    "algorithm": {"server_step": "momentum", "server_step_options": {"momentum": 0.7, "server_lr": 0.5}},
+    "algorithm": {"server_step": {"kind": "momentum", "momentum": 0.7, "server_lr": 0.5}},
     "selection": {"policy": "round-robin", "num_selected": 2},
     "cell": {"preset": "paper", "num_blocks": 2, "method": "greedy"},
 }

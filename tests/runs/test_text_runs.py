@@ -54,7 +54,7 @@ def simulation(dataset: Dataset | None = None, **changes: Any) -> Simulation:
 def test_a_text_classifier_learns_from_a_file_of_token_ids(tmp_path: Path) -> None:
     tokens, labels = texts()
     np.savez(tmp_path / "texts.npz", inputs=tokens, labels=labels)
-    settings = experiment(data={"dataset": "arrays", "path": str(tmp_path / "texts.npz")})
+    settings = experiment(data={"dataset": {"kind": "arrays", "path": str(tmp_path / "texts.npz")}})
     result = run_experiment(settings, tmp_path / "run")
     assert result.summary["final"]["heldout_accuracy"] > 0.9
     run_experiment(settings.model_copy(update={"num_rounds": 10}), tmp_path / "again")
@@ -68,7 +68,7 @@ def test_a_text_classifier_learns_from_a_file_of_token_ids(tmp_path: Path) -> No
 @pytest.mark.parametrize("rule", LOCAL_RULES)
 @pytest.mark.parametrize("batching", ["vmap", "loop"])
 def test_every_rule_trains_on_tokens_in_either_way_of_batching(rule: str, batching: str) -> None:
-    built = simulation(algorithm={"gradient": rule}, execution={"batching": batching})
+    built = simulation(algorithm={"rule": rule}, execution={"batching": batching})
     parameters = built.model.initial_parameters(np.random.default_rng(0))
     chunk = built.local.compute(0, parameters, np.arange(3))
     assert np.isfinite(chunk.gradient_norms).all()
@@ -76,7 +76,7 @@ def test_every_rule_trains_on_tokens_in_either_way_of_batching(rule: str, batchi
 
 
 def test_a_plain_step_on_tokens_is_that_of_torch() -> None:
-    built = simulation(algorithm={"gradient": "plain", "meta_lr": 0.3, "num_local_steps": 1})
+    built = simulation(algorithm={"rule": "plain", "meta_lr": 0.3, "num_local_steps": 1})
     parameters = built.model.initial_parameters(np.random.default_rng(1))
     chunk = built.local.compute(0, parameters, np.array([2]))
     module = built.model.to_module(parameters)

@@ -97,7 +97,7 @@ def test_reports_that_nobody_needs_take_no_time_of_the_deadline() -> None:
 
 SETTINGS: dict[str, Any] = {
     "seed": 4,
-    "data": {"dataset": "synthetic", "num_samples": 900, "shape": [4]},
+    "data": {"dataset": {"kind": "synthetic", "num_samples": 900, "shape": [4]}},
     "partition": {"num_devices": 14},
     "model": {"kind": "softmax"},
     "algorithm": {"num_local_steps": 3},

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from fedwave.errors import ConfigError
 from fedwave.settings import anchor_paths, merge, read_toml
-from fedwave.settings.layers import Settings, sections_in, tag_of, toml_from_text
-from tests.settings.kitchen import Dish, Electric, Gas, Grill, Kitchen, Recipe
+from fedwave.settings.layers import Settings, toml_from_text
+from fedwave.settings.section import sections_in
+from tests.settings.kitchen import Dish, Grill, Kitchen, Recipe, StovePart
 
 TREES = st.recursive(
     st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),
@@ -76,18 +77,50 @@ def test_the_later_spelling_of_a_quantity_replaces_the_earlier() -> None:
     assert nested["grill"] == {"heat_f": 400.0, "size_cm": 40.0, "tongs": 2}
 
 
-def test_another_kind_replaces_the_whole_table_and_the_same_kind_is_merged() -> None:
+def test_another_kind_replaces_the_whole_part_and_the_same_kind_is_merged() -> None:
     base = {"stove": {"kind": "gas", "pressure_w": 2.0, "flame": 9}}
     other = {"stove": {"kind": "electric", "power_w": 5.0}}
     assert merge(base, other, Kitchen) == other
-    assert merge(base, {"stove": {"kind": "gas", "flame": 1}}, Kitchen) == {
-        "stove": {"kind": "gas", "pressure_w": 2.0, "flame": 1}
-    }
-    assert merge(base, {"stove": {"flame": 1}}, Kitchen) == {
-        "stove": {"kind": "gas", "pressure_w": 2.0, "flame": 1}
-    }
-    # Without a schema nothing says that the table is one of several kinds.
+    assert merge(base, {"stove": "fire"}, Kitchen) == {"stove": {"kind": "fire"}}
+    for same in ({"kind": "gas", "flame": 1}, {"flame": 1}):
+        assert merge(base, {"stove": same}, Kitchen) == {
+            "stove": {"kind": "gas", "pressure_w": 2.0, "flame": 1}
+        }
+    # Without a schema nothing says that the table is a part.
     assert merge(base, other)["stove"] == {"kind": "electric", "power_w": 5.0, "pressure_w": 2.0, "flame": 9}
+
+
+def test_a_name_is_a_part_without_options() -> None:
+    fried = {"kind": "fry", "fat": "oil"}
+    assert merge({"method": fried}, {"method": "boil"}, Recipe) == {"method": {"kind": "boil"}}
+    assert merge({"method": fried}, {"method": "fry"}, Recipe) == {"method": fried}
+    assert merge({"method": "fry"}, {"method": {"fat": "oil"}}, Recipe) == {"method": fried}
+    assert merge({}, {"method": "boil"}, Recipe) == {"method": "boil"}
+    assert merge({"method": fried}, {"method": 3}, Recipe) == {"method": 3}  # to be refused
+    # One of the user's own has options that nobody knows yet.
+    own = {"kind": "my.kitchen:Steam", "minutes": 3}
+    assert merge({"method": fried}, {"method": own}, Recipe) == {"method": own}
+    assert merge({"method": own}, {"method": {"minutes": 4}}, Recipe) == {"method": {**own, "minutes": 4}}
+
+
+def test_options_of_the_default_part_stay_when_the_part_is_named_by_its_default() -> None:
+    base = {"method": {"spoon": "wooden"}}
+    assert merge(base, {"method": "stir"}, Recipe) == {"method": {"kind": "stir", "spoon": "wooden"}}
+    assert merge(base, {"method": "fry"}, Recipe) == {"method": {"kind": "fry"}}
+
+
+def test_a_table_that_is_itself_a_part_keeps_its_own_keys_and_the_options_that_both_kinds_have() -> None:
+    base = {"course": {"kind": "fry", "fat": "oil", "minutes": 3, "num_guests": 7}}
+    assert merge(base, {"course": {"kind": "boil"}}, Kitchen)["course"] == {
+        "kind": "boil",
+        "minutes": 3,
+        "num_guests": 7,
+    }
+    for unknown in ("my.kitchen:Steam", "no such kind"):
+        assert merge(base, {"course": {"kind": unknown}}, Kitchen)["course"] == {
+            "kind": unknown,
+            "num_guests": 7,
+        }
 
 
 def test_a_changed_choice_drops_the_options_of_the_old_one_but_not_what_both_have() -> None:
@@ -109,42 +142,15 @@ def test_a_choice_that_is_no_word_drops_nothing_and_is_left_to_the_check() -> No
     assert merge(base, {"name": 7}, Dish) == {"name": 7, "bowls": 3}
 
 
-def test_options_of_a_named_part_go_with_the_part() -> None:
-    base = {"method": "fry", "method_options": {"fat": "oil"}, "cook": "aunt", "cook_options": {"age": 60}}
-    assert merge(base, {"method": "boil"}, Recipe) == {
-        "method": "boil",
-        "cook": "aunt",
-        "cook_options": {"age": 60},
-    }
-    assert merge(base, {"method": "fry"}, Recipe) == base
-    assert merge(base, {"method": "boil", "method_options": {"lid": True}}, Recipe) == {
-        **base,
-        "method": "boil",
-        "method_options": {"lid": True},
-    }
-    assert merge({"recipe": base}, {"recipe": {"cook": "uncle"}}, Kitchen)["recipe"] == {
-        "method": "fry",
-        "method_options": {"fat": "oil"},
-        "cook": "uncle",
-    }
-
-
-def test_options_of_the_default_part_stay_when_the_part_is_named_by_its_default() -> None:
-    base = {"method_options": {"spoon": "wooden"}}
-    assert merge(base, {"method": "stir"}, Recipe) == {**base, "method": "stir"}
-    assert merge(base, {"method": "fry"}, Recipe) == {"method": "fry"}
-
-
 def test_a_value_replaces_a_table_and_a_table_a_value() -> None:
     assert merge({"dish": {"name": "soup"}}, {"dish": 3}, Kitchen) == {"dish": 3}
     assert merge({"dish": 3}, {"dish": {"name": "soup"}}, Kitchen) == {"dish": {"name": "soup"}}
 
 
-def test_an_annotation_tells_its_sections_and_a_section_its_kind() -> None:
-    assert sections_in(Kitchen.model_fields["stove"].annotation) == [Gas, Electric]
+def test_an_annotation_tells_its_sections() -> None:
+    assert sections_in(Kitchen.model_fields["stove"].annotation) == [StovePart]
     assert sections_in(Kitchen.model_fields["grill"].annotation) == [Grill]
     assert sections_in(dict[str, int]) == sections_in(None) == []
-    assert (tag_of(Gas), tag_of(Electric), tag_of(Grill)) == ("gas", "electric", None)
 
 
 # Files and their paths --------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ PENALTIES = {"similarity_penalty": 0.3, "variance_penalty": 0.4}
 BASE: dict[str, Any] = {
     "seed": 3,
     "num_rounds": 3,
-    "data": {"dataset": "synthetic", "num_samples": 600, "num_classes": 5, "shape": [1, 8, 8]},
+    "data": {"dataset": {"kind": "synthetic", "num_samples": 600, "num_classes": 5, "shape": [1, 8, 8]}},
     "partition": {"num_devices": 14, "heldout_fraction": 0.3},
     "model": {"kind": "cnn", "channels": [4, 6]},
     "algorithm": {"inner_lr": INNER_LR, "meta_lr": META_LR},
@@ -40,14 +40,7 @@ BASE: dict[str, Any] = {
 SMALL_MODEL = {"model": {"kind": "mlp", "hidden": [5], "channels": None}}
 SINES: dict[str, Any] = {
     **SMALL_MODEL,
-    "data": {
-        "dataset": "sinusoids",
-        "num_devices": 14,
-        "samples_per_device": 9,
-        "shape": None,
-        "num_samples": None,
-        "num_classes": None,
-    },
+    "data": {"dataset": {"kind": "sinusoids", "num_devices": 14, "samples_per_device": 9}},
     "partition": {"kind": "given", "num_devices": None, "shots": 4},
 }
 
@@ -176,7 +169,7 @@ def test_three_rounds_of_nufm_equal_a_plain_loop_over_devices(num_local_steps: i
 @pytest.mark.parametrize("gradient", LOCAL_RULES)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_gradient_goes_with_every_policy_as_in_the_plain_loop(gradient: str, policy: str) -> None:
-    sim = simulation(**SMALL_MODEL, algorithm={"gradient": gradient}, selection={"policy": policy})
+    sim = simulation(**SMALL_MODEL, algorithm={"rule": gradient}, selection={"policy": policy})
     expected = plain_run(sim, plain_server(sim, policy), gradient=gradient)
     # The Hessian-free product is off by half a per cent of itself; it enters with alpha beta = 0.0015.
     assert_same_run(sim, expected, atol=2e-5 if gradient == "hessian-free" else 1e-6)
@@ -199,7 +192,7 @@ def test_the_plain_loop_tells_gradients_and_policies_apart() -> None:
 
 @pytest.mark.parametrize("gradient", ["exact", "plain"])
 def test_regression_on_sine_waves_equals_the_plain_loop(gradient: str) -> None:
-    sim = simulation(**SINES, algorithm={"gradient": gradient})
+    sim = simulation(**SINES, algorithm={"rule": gradient})
     server = plain_server(sim, "top-contribution")
     expected = plain_run(sim, server, gradient=gradient, loss=F.mse_loss)
     records = assert_same_run(sim, expected)
@@ -219,7 +212,7 @@ def test_regression_on_sine_waves_equals_the_plain_loop(gradient: str) -> None:
 def test_three_rounds_with_server_momentum_equal_a_loop_by_hand(momentum: float) -> None:
     sim = simulation(
         **SMALL_MODEL,
-        algorithm={"server_step": "momentum", "server_step_options": {"momentum": momentum}},
+        algorithm={"server_step": {"kind": "momentum", "momentum": momentum}},
     )
     server = plain_server(sim, "top-contribution", momentum=momentum)
     expected = plain_run(sim, server, gradient="exact")
@@ -326,7 +319,7 @@ def test_evaluation_is_each_held_out_device_adapted_by_hand(
 
 
 def test_fedavg_is_per_fedavg_without_an_inner_step_on_support_and_query_together() -> None:
-    fedavg = simulation(algorithm={"gradient": "plain"}, selection={"policy": "uniform"})
+    fedavg = simulation(algorithm={"rule": "plain"}, selection={"policy": "uniform"})
     without_step = simulation(algorithm={"inner_lr": 0.0}, selection={"policy": "uniform"})
     # Per-FedAvg with alpha = 0 descends the query loss alone; give it FedAvg's batches.
     object.__setattr__(without_step.train, "query", without_step.train.everything)

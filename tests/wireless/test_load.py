@@ -119,7 +119,7 @@ def test_noise_figure_and_density_become_one_number():
             "low must not exceed high, got low = 3, high = 2",
         ),
         ({"fleet": {"max_power_w": 1, "max_power_dbm": 1}}, "max_power_w and max_power_dbm are both given"),
-        ({"channel": {"kind": "x"}}, 'cell.channel.kind "x" is unknown. Choose one of: "uniform", "3gpp"'),
+        ({"channel": {"kind": "x"}}, 'cell.channel.kind "x" is unknown. Choose one of: uniform, 3gpp'),
         ({"channel": {"kind": "log-distance"}}, "cell.channel.reference_loss_db is missing"),
         ({"channel": {"carrier_frequency_hz": 3.5}}, "If that is GHz, write 3.5e9."),
         ({"channel": {"scenario": "inf"}}, "cell.channel.scenario must be 'umi', 'uma' or 'rma', got 'inf'"),

@@ -108,12 +108,12 @@ def test_each_kind_of_interference_gives_its_powers():
 )
 def test_interference_is_a_power_for_every_block(config, message):
     if message is None:
-        config.check(num_blocks=2)
+        assert config.create("interference", num_blocks=2) is config
         rng = np.random.default_rng(0)
         assert (config.draw_w(num_blocks=2, noise_w=1.0, rng=rng) >= 0.0).all()
     else:
         with pytest.raises(ProblemError, match=message):
-            config.check(num_blocks=2)
+            config.create("interference", num_blocks=2)
 
 
 def test_a_fleet_follows_its_distributions():

@@ -10,7 +10,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError
-from fedwave.wireless.channels.faded import FadingConfig
+from fedwave.wireless.channels import CHANNELS
+from fedwave.wireless.channels.faded import FADINGS, DelayLineFading, NoFading, RayleighFading, RicianFading
 from fedwave.wireless.channels.gains_file import FileConfig
 from fedwave.wireless.channels.log_distance import LogDistanceConfig
 from fedwave.wireless.channels.sionna import SionnaConfig
@@ -20,6 +21,7 @@ from fedwave.wireless.config import CellConfig, LossConfig
 from fedwave.wireless.distribution import Uniform
 from fedwave.wireless.fleet_draw import FleetConfig
 from fedwave.wireless.interference import (
+    INTERFERENCES,
     DrawnInterference,
     EvenInterference,
     ListedInterference,
@@ -28,7 +30,7 @@ from fedwave.wireless.interference import (
 )
 from fedwave.wireless.load import load_cell_config
 from fedwave.wireless.neighbour_cells import HexagonalInterference
-from fedwave.wireless.placement import DiscPlacement, DistancePlacement, FilePlacement
+from fedwave.wireless.placement import PLACEMENTS, DiscPlacement, DistancePlacement, FilePlacement
 from fedwave.wireless.radio_settings import DownlinkConfig, RadioConfig, RateConfig
 
 NOT_NUMBERS = [True, False, "1", "1e3", "x", "", [1.0], math.nan, math.inf, -math.inf]
@@ -52,6 +54,7 @@ WRONG: dict[str, list[Any]] = {
     "file": [True, 1, 1.5, math.nan, ["gains.npy"], {}],
     "powers": [True, 1.0, "12", "", {}, *([wrong] for wrong in NOT_NUMBERS), [1.0, -1.0]],
     "section": [True, 1, 1.5, math.nan, "x", [], [{}]],
+    "part": [True, 1, 1.5, math.nan, "x", "", [], [{}], {"kind": 3}, {"kind": "x"}],
 }
 
 FADING = {"kind": "rician", "rician_k_db": 3.0, "per_block": False}
@@ -81,12 +84,23 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
         {"path": "a.csv"},
         {"kind": ("word", ["file"]), "path": ("file", ["b.csv", Path("b.csv")])},
     ),
-    FadingConfig: (
-        {"kind": "rician"},
+    NoFading: ({}, {"kind": ("word", ["none"])}),
+    RayleighFading: ({}, {"kind": ("word", ["rayleigh"]), "per_block": ("flag", [True, False])}),
+    RicianFading: (
+        {},
         {
             "kind": ("word", ["rician"]),
             "rician_k_db": ("number", [-20, 0, 7.5]),
             "per_block": ("flag", [True, False]),
+        },
+    ),
+    DelayLineFading: (
+        {},
+        {
+            "kind": ("word", ["delay-line"]),
+            "ergodic": ("flag", [True, False]),
+            "speed_km_per_h": ("number", [0, 3.5]),
+            "round_interval_s": ("number", [10, 0.5]),
         },
     ),
     UniformConfig: (
@@ -106,8 +120,8 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "line_of_sight": ("word", ["random", "always", "never"]),
             "shadowing": ("flag", [True, False]),
             "antenna_gain_db": ("number", [-3, 8.5]),
-            "placement": ("section", [DISC, DiscPlacement(radius_m=3.0)]),
-            "fading": ("section", [FADING, FadingConfig()]),
+            "placement": ("part", [DISC, DiscPlacement(radius_m=3.0)]),
+            "fading": ("part", [FADING, "none", NoFading()]),
         },
     ),
     LogDistanceConfig: (
@@ -119,8 +133,8 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "exponent": ("number", [2, 3.76]),
             "shadowing_std_db": ("number", [0, 7.5]),
             "antenna_gain_db": ("number", [-3, 8.5]),
-            "placement": ("section", [DISC]),
-            "fading": ("section", [FADING]),
+            "placement": ("part", [DISC]),
+            "fading": ("part", [FADING, "rayleigh"]),
         },
     ),
     FileConfig: (
@@ -189,7 +203,7 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "carrier_frequency_hz": ("number", [2_000_000_000, 3.5e9]),
             "base_station_height_m": ("number", [10, 25.5]),
             "device_height_m": ("number", [2, 1.5]),
-            "placement": ("section", [{"kind": "disc", "radius_m": 50}]),
+            "placement": ("part", [{"kind": "disc", "radius_m": 50}]),
             "num_rounds": ("count", [1, 20]),
             "round_interval_s": ("number", [10, 0.5]),
             "speed_km_per_h": ("number", [0, 3.5]),
@@ -255,9 +269,9 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "noise_psd_dbm_per_hz": ("number", [-174, -173.5]),
             "noise_figure_db": ("number", [5, 0.5]),
             "redraw": ("word", ["static", "each-round"]),
-            "channel": ("section", [{"kind": "uniform", "low": 0, "high": 2}]),
+            "channel": ("part", [{"kind": "uniform", "low": 0, "high": 2}]),
             "fleet": ("section", [{"max_power_dbm": 23}]),
-            "interference": ("section", [{"kind": "none"}, {"kind": "drawn", "power_w": 0.5}]),
+            "interference": ("part", ["none", {"kind": "none"}, {"kind": "drawn", "power_w": 0.5}]),
             "losses": ("section", [{"deadline_s": 3}]),
         },
     ),
@@ -285,13 +299,13 @@ def is_refused(section: type[BaseModel], table: dict[str, Any]) -> bool:
 
 
 def sections_of(annotation: Any) -> set[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        found = {annotation}
-        for field in annotation.model_fields.values():
-            found |= sections_of(field.annotation)
-            found |= {section for part in field.metadata for section in sections_of(part)}
-        return found
-    return {section for part in get_args(annotation) for section in sections_of(part)}
+    """Return the sections that an annotation may stand for; a part stands for those of its kinds."""
+    if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+        return {section for part in get_args(annotation) for section in sections_of(part)}
+    if annotation.model_config.get("extra") == "allow":
+        return set().union(*map(sections_of, annotation.kinds().registry.values()))
+    fields = annotation.model_fields.values()
+    return {annotation}.union(*(sections_of(field.annotation) for field in fields))
 
 
 def test_no_section_and_no_setting_is_left_out():
@@ -319,6 +333,8 @@ def test_right_values_are_taken_as_they_are(section, name, sort, right):
             assert got == tuple(value)
         elif isinstance(value, dict):
             assert {key: getattr(got, key) for key in value} == value
+        elif sort == "part" and isinstance(value, str):
+            assert got.kind == value
         else:
             assert got == value
 
@@ -358,7 +374,7 @@ def test_settings_cannot_change_and_unknown_ones_are_refused(section):
         (LogDistanceConfig, "reference_distance_m", [0.0, -1.0]),
         (LogDistanceConfig, "exponent", [0.0, -1.0]),
         (LogDistanceConfig, "shadowing_std_db", [-0.1]),
-        (FadingConfig, "rician_k_db", [-1000.1, 1000.1]),
+        (RicianFading, "rician_k_db", [-1000.1, 1000.1]),
         (UniformConfig, "low", [-0.1, 1.1]),
         (UniformConfig, "high", [0.0, 0.05]),
         (DiscPlacement, "radius_m", [0.0, -1.0]),
@@ -405,53 +421,38 @@ def test_the_limits_themselves_are_inside():
 # Options of a kind -----------------------------------------------------------------------------------------
 
 RMA = {"building_height_m": 5.0, "street_width_m": 20.0}
-DELAY_LINE = {"ergodic": True, "speed_km_per_h": 3.0, "round_interval_s": None}
-BELONGS = [
-    (ThreeGppConfig, "scenario", "umi", {}),
-    (ThreeGppConfig, "scenario", "uma", {}),
-    (ThreeGppConfig, "scenario", "rma", RMA),
-    (FadingConfig, "kind", "none", {}),
-    (FadingConfig, "kind", "rayleigh", {"per_block": True}),
-    (FadingConfig, "kind", "rician", {"per_block": True, "rician_k_db": 9.0}),
-    (FadingConfig, "kind", "delay-line", DELAY_LINE),
-]
-OPTIONS = {ThreeGppConfig: RMA, FadingConfig: {"per_block": True, "rician_k_db": 9.0, **DELAY_LINE}}
 
 
-@pytest.mark.parametrize(("section", "choice", "value", "own"), BELONGS)
-def test_a_kind_fills_in_its_own_options_and_has_no_others(section, choice, value, own):
-    settings = section.model_validate({**SECTIONS[section][0], choice: value})
-    assert section.choice == choice
-    assert section.all_options() == set(OPTIONS[section])
-    assert section.options_of(value) == own
-    for option in OPTIONS[section]:
+@pytest.mark.parametrize(("scenario", "own"), [("umi", {}), ("uma", {}), ("rma", RMA)])
+def test_a_scenario_fills_in_its_own_options_and_has_no_others(scenario, own):
+    table = {**SECTIONS[ThreeGppConfig][0], "scenario": scenario}
+    settings = ThreeGppConfig.model_validate(table)
+    for option, default in RMA.items():
         assert getattr(settings, option) == own.get(option)
-
-
-@pytest.mark.parametrize(("section", "choice", "value", "own"), BELONGS)
-def test_an_option_is_taken_where_it_belongs_and_refused_elsewhere(section, choice, value, own):
-    given: dict[str, Any] = {
-        "per_block": False,
-        "rician_k_db": 3.0,
-        "ergodic": False,
-        "speed_km_per_h": 30.0,
-        "round_interval_s": 10.0,
-        "building_height_m": 12.0,
-        "street_width_m": 9.0,
-    }
-    for option in OPTIONS[section]:
-        table = {**SECTIONS[section][0], choice: value, option: given[option]}
         if option in own:
-            assert getattr(section.model_validate(table), option) == given[option]
+            assert (
+                getattr(ThreeGppConfig.model_validate({**table, option: default + 1}), option) == default + 1
+            )
         else:
-            with pytest.raises(ConfigError, match=rf'{option} .*{choice} "{value}".* Leave it out'):
-                section.model_validate(table)
+            with pytest.raises(ConfigError, match=rf'{option} .*scenario "{scenario}".* Leave it out'):
+                ThreeGppConfig.model_validate({**table, option: 12.0})
+
+
+def test_the_names_in_the_dicts_are_the_kinds_of_the_sections():
+    for registry in (CHANNELS, FADINGS, INTERFERENCES, PLACEMENTS):
+        assert {
+            name: section().kind if name == "none" else section.model_fields["kind"].default
+            for name, section in registry.items()
+        } == {name: name for name in registry}
 
 
 def test_the_one_line_names_the_whole_key():
     with pytest.raises(ConfigError, match=r'^channel\.building_height_m .*"umi"') as street:
         load_cell_config("umi-3.5ghz", {"channel": {"building_height_m": 5.0}})
-    with pytest.raises(ConfigError, match=r'^channel\.fading\.per_block .*"none"') as fading:
+    with pytest.raises(
+        ConfigError,
+        match=r'^unknown key "cell\.channel\.fading\.per_block"\. It is an option of rayleigh and rician',
+    ) as fading:
         load_cell_config("umi-3.5ghz", {"channel": {"fading": {"kind": "none", "per_block": True}}})
     assert "\n" not in f"{street.value}{fading.value}"
 
@@ -462,14 +463,16 @@ def test_what_a_preset_says_about_its_scenario_goes_with_it():
     kept = load_cell_config("rma-700mhz", {"channel": {"street_width_m": 12.0}})
     assert (kept.channel.building_height_m, kept.channel.street_width_m) == (5.0, 12.0)
     fading = load_cell_config("fedl2021", {"channel": {"fading": {"kind": "none"}}}).channel.fading
-    assert fading == FadingConfig(kind="none")
+    assert fading == NoFading()
 
 
 @pytest.mark.parametrize(
     ("section", "defaults"),
     [
         (DiscPlacement, {"min_distance_m": 0.0}),
-        (FadingConfig, {"kind": "none"}),
+        (RicianFading, {"rician_k_db": 9.0, "per_block": True}),
+        (RayleighFading, {"per_block": True}),
+        (DelayLineFading, {"ergodic": True, "speed_km_per_h": 3.0, "round_interval_s": None}),
         (
             ThreeGppConfig,
             {
@@ -478,7 +481,7 @@ def test_what_a_preset_says_about_its_scenario_goes_with_it():
                 "line_of_sight": "random",
                 "shadowing": True,
                 "antenna_gain_db": 0.0,
-                "fading": FadingConfig(),
+                "fading": NoFading(),
             },
         ),
         (
@@ -487,7 +490,7 @@ def test_what_a_preset_says_about_its_scenario_goes_with_it():
                 "reference_distance_m": 1.0,
                 "shadowing_std_db": 0.0,
                 "antenna_gain_db": 0.0,
-                "fading": FadingConfig(),
+                "fading": NoFading(),
             },
         ),
         (FileConfig, {"in_db": False, "beyond_last_round": "error"}),

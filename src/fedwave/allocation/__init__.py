@@ -20,13 +20,14 @@ from fedwave.allocation.batch_solve import allocate_many
 from fedwave.allocation.comparison import TimedAllocation, compare_methods
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.description import ObjectiveTerm, describe, describe_front, objective_terms
-from fedwave.allocation.methods import METHODS, Method, allocate, method_options
+from fedwave.allocation.methods import METHOD, METHODS, Method, allocate, find_method, method_options
 from fedwave.allocation.pareto import ParetoFront, pareto_front
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.problem_file import example_problem, load_problem, parse_problem
 from fedwave.allocation.solution import Allocation, DeviceCosts, Status, account, build_allocation, total_cost
 
 __all__ = [
+    "METHOD",
     "METHODS",
     "Allocation",
     "AllocationProblem",
@@ -44,6 +45,7 @@ __all__ = [
     "describe",
     "describe_front",
     "example_problem",
+    "find_method",
     "load_problem",
     "method_options",
     "objective_terms",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from inspect import Parameter
 from typing import Any
 
@@ -20,10 +18,9 @@ from fedwave.allocation.constraints import violations
 from fedwave.allocation.optimal.solve import allocate_optimal
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status, account, build_allocation
-from fedwave.errors import ProblemError, did_you_mean, require_type
+from fedwave.errors import ProblemError, require_type, shown
+from fedwave.parts import PartKind, signature_of
 from fedwave.units import BoolArray, IntArray
-
-_PASSED_ON = ("selected", "may_upload", "rng")  # by ``allocate`` itself, never as options
 
 
 @dataclass(frozen=True)
@@ -43,9 +40,9 @@ class Method:
     plans_for_risks: bool = True  # outage, packet errors and the round's deadline are no surprise to it
 
     def __post_init__(self) -> None:
-        known = inspect.signature(self.solve).parameters
+        known = signature_of(self.solve).parameters
         needed = "selected" if self.serves_given_devices else "may_upload"
-        if needed not in known and not _takes_any(known):
+        if needed not in known and not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
             raise ProblemError(
                 f"A method with serves_given_devices={self.serves_given_devices} must take {needed}, got a "
                 f"function of ({', '.join(known)}). Add {needed} to its parameters."
@@ -54,7 +51,7 @@ class Method:
     @property
     def needs_rng(self) -> bool:
         """Return whether it draws at random and has no generator of its own."""
-        rng = _parameters(self.solve).get("rng")
+        rng = signature_of(self.solve).parameters.get("rng")
         return rng is not None and rng.default is Parameter.empty
 
 
@@ -69,6 +66,25 @@ METHODS: dict[str, Method] = {
 """All methods by name. Add one: ``METHODS["mine"] = Method(my_function, serves_given_devices=True)``."""
 
 
+def _method(entry: Any) -> Method:
+    if not isinstance(entry, Method):
+        raise ProblemError(
+            f"a method must be a Method, got {shown(entry)} ({type(entry).__name__}). "
+            "Write Method(function, serves_given_devices=...)."
+        )
+    return entry
+
+
+METHOD = PartKind(
+    "method",
+    METHODS,
+    fills_in=("selected", "may_upload", "rng"),  # by ``allocate``
+    function_of=lambda entry: _method(entry).solve,
+    num_positional=1,  # the problem
+    error=ProblemError,
+)
+
+
 def allocate(
     problem: AllocationProblem,
     method: str = "optimal",
@@ -77,7 +93,7 @@ def allocate(
     selected: IntArray | Sequence[int] | None = None,
     **options: Any,
 ) -> Allocation:
-    """Return the allocation of problem (P) by the named method of ``METHODS``.
+    """Return the allocation of problem (P) by a method of ``METHODS`` or ``package.module:name``.
 
     ``selected`` names the devices concerned. A method that serves given devices (greedy, random, fedl) serves
     exactly these, by default the M largest contributions, Eq. (22); the others choose among them. ``rng`` is
@@ -90,18 +106,13 @@ def allocate(
         name="problem",
         fix="Make one with AllocationProblem(...) or load_problem(file).",
     )
-    entry = _look_up(method)
-    known = _parameters(entry.solve)
-    own = _options(known)
-    for name in options:
-        if name in _PASSED_ON or (name not in own and not _takes_any(known)):
-            raise ProblemError(
-                f'method "{method}" has no option {name!r}. {did_you_mean(name, (*own, "rng", "selected"))}'
-            )
+    entry = find_method(method)
+    METHOD.require_options(method, options, near=("rng", "selected"))
     if entry.serves_given_devices:
         options["selected"] = devices_to_serve(problem, selected)
     else:
         options["may_upload"] = upload_mask(problem, selected)
+    known = signature_of(entry.solve).parameters
     if "rng" in known:
         if rng is None and entry.needs_rng:
             raise ProblemError(
@@ -114,9 +125,14 @@ def allocate(
     return _meeting_risks(problem, entry.solve(problem.without_risks, **options))
 
 
+def find_method(name: str) -> Method:
+    """Return the method of a name in ``METHODS``, or that of a ``package.module:name``."""
+    return _method(METHOD.find(name))
+
+
 def method_options(name: str) -> tuple[str, ...]:
     """Return the names of a method's own options, such as ``relative_gap`` of the method "optimal"."""
-    return _options(_parameters(_look_up(name).solve))
+    return METHOD.options(name)
 
 
 def devices_to_serve(problem: AllocationProblem, selected: IntArray | Sequence[int] | None) -> IntArray:
@@ -185,33 +201,3 @@ def _meeting_risks(problem: AllocationProblem, planned: Allocation) -> Allocatio
     num_lost = int(np.count_nonzero(account(problem, met).success_probability[device] == 0.0))
     reason = f"{num_lost} of {met.num_selected} uploads are lost: {broken[0]}"
     return replace(met, status=Status.LOST, reason=reason)
-
-
-@lru_cache
-def _parameters(solve: Callable[..., Allocation]) -> Mapping[str, Parameter]:
-    return inspect.signature(solve).parameters
-
-
-def _look_up(name: str) -> Method:
-    if not isinstance(name, str) or name not in METHODS:
-        raise ProblemError(f"method is not known, got {name!r}. {did_you_mean(str(name), METHODS)}")
-    entry = METHODS[name]
-    if not isinstance(entry, Method):
-        raise ProblemError(
-            f"METHODS[{name!r}] must be a Method, got {type(entry).__name__}. "
-            "Write Method(function, serves_given_devices=...)."
-        )
-    return entry
-
-
-def _options(known: Mapping[str, Parameter]) -> tuple[str, ...]:
-    _, *others = known.items()  # the first is the problem
-    return tuple(
-        name
-        for name, parameter in others
-        if name not in _PASSED_ON and parameter.kind is not Parameter.VAR_KEYWORD
-    )
-
-
-def _takes_any(known: Mapping[str, Parameter]) -> bool:
-    return any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())

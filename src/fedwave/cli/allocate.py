@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedwave.errors import ProblemError, did_you_mean
+from fedwave.errors import ProblemError
 
 if TYPE_CHECKING:
     from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, TimedAllocation
@@ -94,7 +94,7 @@ def _check_words(
     problem_file: Path | None, method: str | None, *, compare: bool, pareto: bool, gap: float | None
 ) -> None:
     """Refuse words that name no problem file or method, or that would have no effect."""
-    from fedwave.allocation import METHODS
+    from fedwave.allocation import METHOD
     from fedwave.allocation.problem_file import radio_cell_error
     from fedwave.wireless.preset_names import CELL_PRESETS
 
@@ -102,8 +102,8 @@ def _check_words(
         raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")
     if str(problem_file) in CELL_PRESETS and not problem_file.exists():
         raise radio_cell_error(str(problem_file))
-    if method is not None and method not in METHODS:
-        raise ProblemError(f'--method is not known, got "{method}". {did_you_mean(method, METHODS)}')
+    if method is not None:
+        METHOD.find(method, key="--method")
     if compare and pareto:
         raise ProblemError("Give --compare or --pareto, not both.")
     if pareto and method not in (None, "optimal"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -64,7 +63,7 @@ def run(
 
     `fedwave run paper/nufm --seed 1 -s data.dataset=cifar-10`
 
-    `fedwave run my.toml -s algorithm.gradient=first-order --out runs/first-order`
+    `fedwave run my.toml -s algorithm.rule=first-order --out runs/first-order`
 
     `fedwave run scale/synthetic-10k --engine ray --address 10.0.0.1:6379`
     """
@@ -164,6 +163,3 @@ def _free_folder(name: str) -> Path:
 
 def _need_torch() -> None:
     import_extra("torch", purpose="Training", extra="learn")
-    # So that model.kind = "my_module:my_net" finds a file in the current folder; last, so that a file there
-    # cannot stand in for a module of Python's own.
-    sys.path.append("")

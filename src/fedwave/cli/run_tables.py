@@ -39,7 +39,7 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
         )
         table.add_row(
             Text(name),
-            Text(group[0].experiment.data.dataset),
+            Text(group[0].experiment.data.dataset.kind),
             str(len(group)),
             "/".join(sorted({str(run.num_rounds) for run in group})),
             str(interval([run.last("heldout_loss") for run in group])),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fedwave.data.dataset import Dataset, dataset_from_arrays
-from fedwave.data.partitions import PARTITIONS, DeviceData, partition, partition_options, split_heldout
-from fedwave.data.sources import DATASETS, dataset_options, load_dataset
+from fedwave.data.dealing import DeviceData, deal, split_heldout
+from fedwave.data.partitions import PARTITION, PARTITIONS, divide, partition, partition_options
+from fedwave.data.sources import DATASET, DATASETS, dataset_options, load_dataset
 from fedwave.data.sources.download import download_dataset
 from fedwave.data.standardisation import pixel_statistics, standardise, standardise_warnings
 from fedwave.data.user_split import (
@@ -17,14 +18,18 @@ from fedwave.data.user_split import (
 from fedwave.data.user_split_file import read_split
 
 __all__ = [
+    "DATASET",
     "DATASETS",
+    "PARTITION",
     "PARTITIONS",
     "Dataset",
     "DeviceData",
     "UserSplit",
     "dataset_from_arrays",
     "dataset_options",
+    "deal",
     "devices_of_split",
+    "divide",
     "download_dataset",
     "heldout_of_split",
     "load_dataset",

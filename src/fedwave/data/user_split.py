@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedwave.data.dataset import Dataset, fingerprint_of
+from fedwave.data.dealing import DeviceData, require_query, split_heldout
 from fedwave.data.device_ids import device_name, index_devices, require_devices
-from fedwave.data.partitions import DeviceData, require_query, split_heldout
 from fedwave.errors import DataError, require_count
 from fedwave.units import BoolArray, IntArray
 

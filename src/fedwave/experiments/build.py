@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from fedwave.allocation import METHODS
+from fedwave.allocation import find_method
 from fedwave.data import (
     Dataset,
     DeviceData,
     UserSplit,
+    deal,
     devices_of_split,
+    divide,
     heldout_of_split,
     load_dataset,
-    partition,
-    read_split,
     split_heldout,
-    split_of_dataset,
     standardise_warnings,
 )
 from fedwave.devices import DevicePool, Devices, EvaluationWork, LocalWork, Standardiser, thread_devices
@@ -34,7 +32,6 @@ from fedwave.devices.ray.connection import ClusterOptions, load_ray
 from fedwave.devices.ray.executor import ray_devices
 from fedwave.errors import ConfigError, ModelError, require_type
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.models import UserModel
@@ -42,21 +39,20 @@ from fedwave.learning.models.suitability import NUM_EXAMPLES
 from fedwave.learning.operations import sample_operations
 from fedwave.learning.precision import require_precision
 from fedwave.learning.quantise import message_bits
-from fedwave.learning.rules import LOCAL_RULES, LocalRule
-from fedwave.learning.server_steps import SERVER_STEPS, ServerStep
-from fedwave.learning.tasks import TASKS
+from fedwave.learning.rules import LocalRule
+from fedwave.learning.server_steps import ServerStep
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
-from fedwave.selection import POLICIES, SelectionPolicy, require_enough_devices
+from fedwave.selection import SelectionPolicy, require_enough_devices
 from fedwave.server import (
     CellPlanner,
     ContributionScale,
+    Planner,
     PolicyPlanner,
     PolicyRunner,
     RoundAims,
     Work,
 )
-from fedwave.settings.options import options_of, require_known
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
@@ -89,7 +85,6 @@ def build_simulation(
         fix="Use fewer algorithm.num_local_steps.",
     )
     task = build_task(experiment, data)
-    options = {name: getattr(experiment.model, name) for name in ("channels", "hidden", "weight_std")}
     require_precision(experiment.execution.precision, train.torch_device)
     model = build_model(
         experiment.model.kind,
@@ -97,11 +92,15 @@ def build_simulation(
         data.num_outputs,
         batching=experiment.execution.batching,
         samples=train.examples(NUM_EXAMPLES),
-        **{name: value for name, value in options.items() if value is not None},
+        **experiment.model.checked_options("model"),
     )
-    require_known(algorithm.gradient, LOCAL_RULES, key="algorithm.gradient")
-    rule = LOCAL_RULES[algorithm.gradient](inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
+    rule: LocalRule = algorithm.rule.create(
+        "algorithm.rule", inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr
+    )
     federation, warnings = build_federation(experiment, train, model, task, rule)
+    # The planner that the settings describe, or one of the user's around it.
+    planner: Planner = algorithm.planner.create("algorithm.planner", planner=federation.planner)
+    federation = replace(federation, planner=planner)
     chunk_samples = experiment.execution.chunk_samples or min(
         max(VALUES_PER_CHUNK // math.prod(data.input_shape), 16), 1024
     )
@@ -157,18 +156,14 @@ def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:
 def load_experiment_dataset(experiment: Experiment, *, data_dir: Path | None = None) -> Dataset:
     """Return the dataset that the experiment names."""
     section = experiment.data
-    if section.dataset == PASSED:
+    if section.dataset.kind == PASSED:
         raise ConfigError(
             f'data.dataset "{PASSED}" stands for arrays that only the Python program has which started the '
             "run. Pass them again: run_experiment(..., dataset=...) or resume_run(..., dataset=...)."
         )
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name in section.options_of(section.dataset)
-        if (value := getattr(section, name)) is not None
-    }
+    options = section.dataset.checked_options("data.dataset")
     return load_dataset(
-        section.dataset, data_dir=data_dir, seed=experiment.seed, split=section.split, **options
+        section.dataset.kind, data_dir=data_dir, seed=experiment.seed, split=section.split, **options
     )
 
 
@@ -185,26 +180,26 @@ def build_pools(
             f'a split of your own needs partition.kind = "{GIVEN}", got "{section.kind}". Set it, or leave '
             "out the split."
         )
-    if section.kind == GIVEN:
-        own = split if split is not None else load_split(experiment, data)
-        devices = devices_of_split(own, data.labels, shots=section.shots, rng=deal_rng)
-        train_ids, heldout_ids = heldout_of_split(
-            own, heldout_fraction=section.heldout_fraction, rng=heldout_rng
-        )
+    made: IntArray | UserSplit
+    if split is not None:
+        made = split
     else:
-        names = section.options_of(section.kind)
-        options = {name: value for name in names if (value := getattr(section, name)) is not None}
-        devices = partition(
+        made = divide(
             data.labels,
             kind=section.kind,
             num_classes=data.num_classes,
-            shots=section.shots,
             rng=deal_rng,
-            **options,
+            shots=section.shots,
+            dataset=data,
+            **section.checked_options("partition"),
         )
-        train_ids, heldout_ids = split_heldout(
-            len(devices), heldout_fraction=section.heldout_fraction, rng=heldout_rng
-        )
+    share = section.heldout_fraction
+    if isinstance(made, UserSplit):
+        devices = devices_of_split(made, data.labels, shots=section.shots, rng=deal_rng)
+        train_ids, heldout_ids = heldout_of_split(made, heldout_fraction=share, rng=heldout_rng)
+    else:
+        devices = deal(data.labels, made, shots=section.shots, rng=deal_rng)
+        train_ids, heldout_ids = split_heldout(len(devices), heldout_fraction=share, rng=heldout_rng)
     torch_device = choose_device(experiment.execution)
     standardiser = Standardiser.fit(data, experiment.data.standardise)
 
@@ -216,31 +211,23 @@ def build_pools(
 
 def load_split(experiment: Experiment, data: Dataset) -> UserSplit:
     """Return who owns which sample, from the file that the experiment names or from the dataset itself."""
-    section = experiment.partition
-    if section.path is not None:
-        return read_split(
-            Path(section.path),
-            num_samples=data.num_samples,
-            device_column=section.device_column or "device",
-            heldout_column=section.heldout_column,
-            support_column=section.support_column,
-        )
-    for column in ("device_column", "heldout_column", "support_column"):
-        if getattr(section, column) is not None:
-            raise ConfigError(f"partition.{column} names a column of partition.path, got no path. Give both.")
-    return split_of_dataset(data)
+    split: UserSplit = experiment.partition.create("partition", dataset=data)
+    return split
 
 
 def build_task(experiment: Experiment, data: Dataset) -> Task:
     """Return the task: as set, or as the dataset has classes or real targets."""
     fitting = "regression" if data.is_regression else "classification"
-    name = fitting if experiment.algorithm.task == "auto" else experiment.algorithm.task
-    require_known(name, {"auto": None, **TASKS}, key="algorithm.task")
-    if name in ("classification", "regression") and name != fitting:
+    part = experiment.algorithm.task
+    if part.kind == "auto":
+        part = part.model_copy(update={"kind": fitting})
+    if part.kind in ("classification", "regression") and part.kind != fitting:
         raise ConfigError(
-            f'algorithm.task = "{name}" does not fit dataset {data.name}, which is for {fitting}. Use "auto".'
+            f'algorithm.task = "{part.kind}" does not fit dataset {data.name}, which is for {fitting}. '
+            'Use "auto".'
         )
-    return TASKS[name]()
+    task: Task = part.create("algorithm.task")
+    return task
 
 
 def _data_warnings(experiment: Experiment, data: Dataset) -> tuple[str, ...]:
@@ -272,11 +259,8 @@ def load_parameters(path: Path, model: Model) -> Parameters:
 
 def build_server_step(experiment: Experiment) -> ServerStep:
     """Return what the server does with the models that it receives."""
-    name, options = experiment.algorithm.server_step, experiment.algorithm.server_step_options
-    require_known(name, SERVER_STEPS, key="algorithm.server_step")
-    step = SERVER_STEPS[name]
-    require_part_options(options, step, options_of(step), table="algorithm.server_step_options", owner=name)
-    return step(**options)
+    step: ServerStep = experiment.algorithm.server_step.create("algorithm.server_step")
+    return step
 
 
 # Where the devices are computed ----------------------------------------------------------------------------
@@ -337,8 +321,7 @@ def build_federation(
 def build_runner(experiment: Experiment, train: DevicePool, num_selected: int) -> PolicyRunner:
     """Return the selection policy with the run's random numbers."""
     section = experiment.selection
-    options: Mapping[str, Any] = section.options
-    policy: SelectionPolicy = POLICIES[section.policy](num_selected=num_selected, **options)
+    policy: SelectionPolicy = section.policy.create("selection.policy", num_selected=num_selected)
     return PolicyRunner(policy, train.num_samples, experiment.seed, section.everyone_computes)
 
 
@@ -386,8 +369,8 @@ def _over_a_cell(
             max_energy_j=section.max_energy_j,
         ),
         work=work,
-        method=section.method,
-        method_options=section.method_options,
+        method=section.method.kind,
+        method_options=section.method.checked_options("cell.method"),
     )
     world = CellWorld(
         cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
@@ -403,8 +386,8 @@ def _num_selected_over_a_cell(
 ) -> tuple[int, tuple[str, ...]]:
     """Return n_k: one device a block at most, or no limit where problem (P) itself decides."""
     most = min(section.num_blocks, num_devices)
-    wanted, policy = experiment.selection.num_selected, experiment.selection.policy
-    serves_given_devices = METHODS[section.method].serves_given_devices
+    wanted, policy = experiment.selection.num_selected, experiment.selection.policy.kind
+    serves_given_devices = find_method(section.method.kind).serves_given_devices
     if wanted == "auto":
         decides = policy == "top-contribution" and not serves_given_devices
         return (num_devices if decides else most), ()

@@ -6,28 +6,35 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from fedwave.allocation import METHODS, method_options
+from fedwave.allocation import METHODS
 from fedwave.errors import ConfigError
-from fedwave.experiments.part_options import require_part_options
 from fedwave.server.aims import ScaleKind
-from fedwave.settings import FiniteFloat, NonNegativeFloat, PositiveFloat
-from fedwave.settings.options import require_known
+from fedwave.settings import FiniteFloat, NonNegativeFloat, Part, PositiveFloat
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.load import is_cell_file, with_preset
+
+
+class MethodPart(Part):
+    """Which allocation method."""
+
+    of: ClassVar[str] = "fedwave.allocation:METHOD"
+
+    kind: str = "optimal"
 
 
 class CellSection(CellConfig):
     """A radio cell to train over. The preset's keys are filled in: a resolved section has them all."""
 
     place: ClassVar[str] = "cell"
-    option_tables: ClassVar[dict[str, str]] = {"method": "method_options"}
 
     preset: str | None = Field(
         None, description="A cell to start from: `fedwave cell` lists them; or a cell file, `cell.toml`."
     )
-    method: str = Field("optimal", description="Allocation: " + ", ".join(METHODS) + ".")
-    method_options: dict[str, Any] = Field(
-        {}, description="Options of the method, e.g. { keep_negative = true } of ives."
+    method: MethodPart = Field(
+        MethodPart(),
+        description="Allocation: "
+        + ", ".join(METHODS)
+        + '; with options { kind = "ives", keep_negative = true }.',
     )
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")
@@ -69,14 +76,6 @@ class CellSection(CellConfig):
 
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:
-        require_known(self.method, METHODS, key="cell.method")
-        require_part_options(
-            self.method_options,
-            METHODS[self.method].solve,
-            method_options(self.method),
-            table="cell.method_options",
-            owner=self.method,
-        )
         if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
             raise ConfigError(
                 "cell.delay_weight must be > 0 without cell.max_delay_s, got 0. The slowest upload is "

@@ -27,6 +27,24 @@ MOVED = {
     "cell.scheme": "scheme",
     "cell.selection": "selection.policy",
     "cell.everyone_computes": "selection.everyone_computes",
+    # Before every part was named as { kind = ..., options }.
+    "algorithm.gradient": "algorithm.rule",
+    "algorithm.server_step_options": "algorithm.server_step.<option>",
+    "selection.options": "selection.policy.<option>",
+    "cell.method_options": "cell.method.<option>",
+    **{
+        f"data.{option}": f"data.dataset.{option}"
+        for option in (
+            "path",
+            "image_size",
+            "images_per_class",
+            "num_samples",
+            "num_classes",
+            "shape",
+            "num_devices",
+            "samples_per_device",
+        )
+    },
 }
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
-from fedwave.data import DATASETS, PARTITIONS, dataset_options, partition_options
+from fedwave.data import PARTITIONS
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.part_options import require_part_options
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
-from fedwave.settings import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Section
-from fedwave.settings.options import options_of, require_known
+from fedwave.settings import NonNegativeFloat, NonNegativeInt, Part, PositiveFloat, PositiveInt, Section
 from fedwave.settings.section import file_name
 
 PASSED = "passed-from-python"  # the dataset of a run that was given arrays instead of a name
@@ -22,7 +19,6 @@ GIVEN = "given"  # the partition that the data or the user brings along
 
 MAX_ROUNDS = 10**9  # nobody waits for more
 
-Options = dict[str, Any]  # by name; types are those of the part's signature
 AbsolutePath = Annotated[str, AfterValidator(lambda path: str(file_name(path).absolute()))]  # found anywhere
 
 
@@ -44,142 +40,106 @@ def _cluster_address(text: str) -> str:
     return text
 
 
+class DatasetPart(Part):
+    """Which dataset."""
+
+    of: ClassVar[str] = "fedwave.data:DATASET"
+    stand_ins: ClassVar[tuple[str, ...]] = (PASSED,)
+
+    kind: str = "digits"
+
+
 class DataSection(Section):
     """Which samples there are."""
 
     place: ClassVar[str] = "data"
-    choice: ClassVar[str | None] = "dataset"
 
-    dataset: str = Field("digits", description="A name that `fedwave datasets` lists.")
+    dataset: DatasetPart = Field(
+        DatasetPart(),
+        description="A name that `fedwave datasets` lists, with options e.g. "
+        '{ kind = "synthetic", shape = [20] }.',
+    )
     split: Literal["all", "train", "test"] = Field("all", description="Which published files to pool.")
-    path: AbsolutePath | None = Field(
-        None, description="File or folder, for the datasets arrays and image-folder."
-    )
-    image_size: PositiveInt | list[PositiveInt] | None = Field(
-        None, description="Resize image-folder pictures to this side, or [height, width]."
-    )
-    images_per_class: PositiveInt | None = Field(
-        None, description="tiny-imagenet: read only so many of a class."
-    )
     standardise: Literal["pixel", "none"] = Field(
         "pixel",
         description="pixel: (x - mean) / (std + 0.001) of each pixel over the dataset; none: x / 255. "
         "Token ids stay as they are.",
     )
-    num_samples: PositiveInt | None = Field(None, description="Synthetic data: how many samples.")
-    num_classes: PositiveInt | None = Field(None, description="Synthetic data: how many classes.")
-    shape: list[PositiveInt] | None = Field(None, description="Synthetic data: shape of one sample.")
-    num_devices: PositiveInt | None = Field(None, description="sinusoids: how many devices.")
-    samples_per_device: PositiveInt | None = Field(None, description="sinusoids: samples of each.")
-
-    @classmethod
-    def choices(cls) -> Iterable[str]:
-        """Return the datasets that there are."""
-        return DATASETS
-
-    @classmethod
-    def options_of(cls, value: str) -> Mapping[str, Any]:
-        """Return the options of a dataset; their defaults are its loader's."""
-        return dict.fromkeys(dataset_options(value)) if value in DATASETS else {}
-
-    @model_validator(mode="after")
-    def _known(self) -> DataSection:
-        require_known(self.dataset, {**DATASETS, PASSED: None}, key="data.dataset")
-        return self
 
 
-class PartitionSection(Section):
-    """How the samples are shared out among the devices."""
+class PartitionSection(Part):
+    """How the samples are shared out among the devices, with the options of its kind."""
 
     place: ClassVar[str] = "partition"
-    choice: ClassVar[str | None] = "kind"
+    of: ClassVar[str] = "fedwave.data:PARTITION"
 
-    kind: str = Field("paper", description=", ".join(PARTITIONS) + ", or given: the data or path says who.")
-    num_devices: PositiveInt | None = Field(
-        None, description="All devices, training and held out together (100)."
-    )
+    kind: str = Field("paper", description=", ".join(PARTITIONS) + " (the data or path says who).")
     heldout_fraction: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.5,
         description="Share of the devices that do not train: the model is evaluated there.",
     )
     shots: PositiveInt = Field(1, description="Support samples of each class on a device.")
-    classes_per_device: PositiveInt | None = Field(None, description="paper: classes on a device (2).")
-    mean_samples_per_class: PositiveFloat | None = Field(None, description="paper: mean of the Gaussian (5).")
-    std_samples_per_class: NonNegativeFloat | None = Field(None, description="paper: its deviation (5).")
-    max_samples_per_class: PositiveInt | None = Field(None, description="paper: upper truncation.")
-    concentration: PositiveFloat | None = Field(None, description="dirichlet: small is more unequal (0.5).")
-    samples_per_device: PositiveInt | None = Field(None, description="dirichlet and iid: samples a device.")
-    path: AbsolutePath | None = Field(None, description="given: CSV or NPZ with a row for each sample.")
-    device_column: str | None = Field(None, description='given: its column of owners ("device").')
-    heldout_column: str | None = Field(None, description="given: its column of held-out devices (0 or 1).")
-    support_column: str | None = Field(None, description="given: its column of support samples (0 or 1).")
-
-    @classmethod
-    def choices(cls) -> Iterable[str]:
-        """Return the kinds that there are."""
-        return (*PARTITIONS, GIVEN)
-
-    @classmethod
-    def options_of(cls, value: str) -> Mapping[str, Any]:
-        """Return the options of a kind with their defaults."""
-        if value == GIVEN:
-            return {"path": None, "device_column": None, "heldout_column": None, "support_column": None}
-        if value not in PARTITIONS:
-            return {}
-        parameters = inspect.signature(PARTITIONS[value]).parameters
-        defaults = {name: parameters[name].default for name in partition_options(value)}
-        return {"num_devices": 100, **defaults}
-
-    @model_validator(mode="after")
-    def _known(self) -> PartitionSection:
-        require_known(self.kind, {**PARTITIONS, GIVEN: None}, key="partition.kind")
-        return self
 
 
-class ModelSection(Section):
-    """What the devices train."""
+class ModelSection(Part):
+    """What the devices train, with the options of its kind."""
 
     place: ClassVar[str] = "model"
-    choice: ClassVar[str | None] = "kind"
+    of: ClassVar[str] = "fedwave.learning.models:MODEL"
+    checked_when_created: ClassVar[bool] = True
 
     kind: str = Field("cnn", description="cnn, mlp, softmax, or package.module:factory for your own module.")
-    channels: list[PositiveInt] | None = Field(
-        None, description="cnn: channels of the layers ([32, 64, 128]).", min_length=1
-    )
-    hidden: list[PositiveInt] | None = Field(None, description="mlp: widths of the hidden layers ([64]).")
-    weight_std: PositiveFloat | None = Field(
-        None, description="cnn and mlp: standard deviation of the first weights (0.1)."
-    )
     path: AbsolutePath | None = Field(
         None, description="Start from this model (.safetensors, as a run leaves it) instead of a random one."
     )
 
-    @classmethod
-    def choices(cls) -> Iterable[str]:
-        """Return the kinds with options."""
-        return ("cnn", "mlp")
 
-    @classmethod
-    def options_of(cls, value: str) -> Mapping[str, Any]:
-        """Return the options of a kind with their defaults."""
-        options = {
-            "cnn": {"channels": [32, 64, 128], "weight_std": 0.1},
-            "mlp": {"hidden": [64], "weight_std": 0.1},
-        }
-        return options.get(value, {})
+class TaskPart(Part):
+    """What is learnt."""
+
+    of: ClassVar[str] = "fedwave.learning.tasks:TASK"
+    checked_when_created: ClassVar[bool] = True
+
+    kind: str = "auto"
+
+
+class RulePart(Part):
+    """How a device moves its model."""
+
+    of: ClassVar[str] = "fedwave.learning.rules:RULE"
+    checked_when_created: ClassVar[bool] = True
+
+    kind: str = "exact"
+
+
+class ServerStepPart(Part):
+    """What the server makes of the models."""
+
+    of: ClassVar[str] = "fedwave.learning.server_steps:SERVER_STEP"
+    checked_when_created: ClassVar[bool] = True
+
+    kind: str = "mean"
+
+
+class PlannerPart(Part):
+    """Who decides on a round."""
+
+    of: ClassVar[str] = "fedwave.server:PLANNER"
+
+    kind: str = "auto"
 
 
 class AlgorithmSection(Section):
     """How the devices train, and what the server makes of their models."""
 
     place: ClassVar[str] = "algorithm"
-    option_tables: ClassVar[dict[str, str]] = {"server_step": "server_step_options"}
 
-    task: str = Field(
-        "auto", description="classification or regression; auto: as the dataset has classes or real targets."
+    task: TaskPart = Field(
+        TaskPart(),
+        description="classification or regression; auto: as the dataset has classes or real targets.",
     )
-    gradient: str = Field(
-        "exact",
+    rule: RulePart = Field(
+        RulePart(),
         description="exact, exact-query (the Hessian on the query set, D'' = D'), first-order, hessian-free "
         "meta-gradient; plain is FedAvg's ordinary gradient, fedprox keeps it near the global model.",
     )
@@ -189,21 +149,35 @@ class AlgorithmSection(Section):
     query_batch_size: PositiveInt | None = Field(
         None, description="Draw this many query samples afresh for each local step; default all of them."
     )
-    server_step: str = Field(
-        "mean", description="What the server does with the models: mean, Eq. (6), or momentum (FedAvgM)."
+    server_step: ServerStepPart = Field(
+        ServerStepPart(),
+        description="What the server does with the models: mean, Eq. (6), or momentum (FedAvgM), "
+        'e.g. { kind = "momentum", momentum = 0.9, server_lr = 1.0 }.',
     )
-    server_step_options: Options = Field(
-        {}, description="Options of the server step, e.g. { momentum = 0.9, server_lr = 1.0 }."
+    planner: PlannerPart = Field(
+        PlannerPart(),
+        description="Who decides on a round. auto: a planner as [selection] and [cell] describe it; one of "
+        "your own is given that one as its keyword planner.",
     )
+
+
+class PolicyPart(Part):
+    """Who uploads."""
+
+    of: ClassVar[str] = "fedwave.selection:POLICY"
+
+    kind: str = "top-contribution"
 
 
 class SelectionSection(Section):
     """Who computes and who uploads; over a cell, the allocation method has the last word."""
 
     place: ClassVar[str] = "selection"
-    option_tables: ClassVar[dict[str, str]] = {"policy": "options"}
 
-    policy: str = Field("top-contribution", description=", ".join(POLICIES) + ".")
+    policy: PolicyPart = Field(
+        PolicyPart(),
+        description=", ".join(POLICIES) + ', e.g. { kind = "power-of-choice", num_candidates = 40 }.',
+    )
     num_selected: PositiveInt | Literal["auto"] = Field(
         "auto",
         description="n_k, devices that upload in a round. auto: 20; over a cell, as many as blocks, and with "
@@ -214,16 +188,6 @@ class SelectionSection(Section):
     )
     similarity_penalty: NonNegativeFloat = Field(1.0, description="lambda_1 of the contribution, Eq. (21).")
     variance_penalty: NonNegativeFloat = Field(1.0, description="lambda_2 of the contribution, Eq. (21).")
-    options: Options = Field({}, description="Options of the policy, e.g. { num_candidates = 40 }.")
-
-    @model_validator(mode="after")
-    def _known(self) -> SelectionSection:
-        require_known(self.policy, POLICIES, key="selection.policy")
-        known = options_of(POLICIES[self.policy], reserved=("num_selected", "needs_reports"))
-        require_part_options(
-            self.options, POLICIES[self.policy], known, table="selection.options", owner=self.policy
-        )
-        return self
 
 
 class EvaluationSection(Section):
@@ -295,7 +259,6 @@ class Experiment(Section):
 
     @property
     def scheme(self) -> str | None:
-        """The paper's name for this gradient, policy and method, if it has one."""
-        return scheme_of(
-            self.algorithm.gradient, self.selection.policy, self.cell.method if self.cell else None
-        )
+        """The paper's name for this rule, policy and method, if it has one."""
+        method = self.cell.method.kind if self.cell else None
+        return scheme_of(self.algorithm.rule.kind, self.selection.policy.kind, method)

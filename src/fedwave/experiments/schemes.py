@@ -1,4 +1,4 @@
-"""The paper's names for combinations of parts: one word stands for a gradient, a policy and a method."""
+"""The paper's names for combinations of parts: one word stands for a local rule, a policy and a method."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.errors import ConfigError, did_you_mean, shown
+from fedwave.settings.layers import as_table
 
 
 @dataclass(frozen=True)
 class Scheme:
     """What a scheme's name stands for. Without a radio cell there is no method."""
 
-    gradient: str  # algorithm.gradient
+    rule: str  # algorithm.rule
     policy: str  # selection.policy
     method: str | None = None  # cell.method; None: any
 
     def parts(self) -> dict[tuple[str, str], str]:
         """Return the settings that the name stands for, by section and key."""
-        found = {("algorithm", "gradient"): self.gradient, ("selection", "policy"): self.policy}
+        found = {("algorithm", "rule"): self.rule, ("selection", "policy"): self.policy}
         return found if self.method is None else {**found, ("cell", "method"): self.method}
 
 
@@ -48,15 +49,17 @@ def expand_scheme(layer: Mapping[str, Any]) -> dict[str, Any]:
         table = settings.setdefault(section, {})
         if not isinstance(table, dict):
             raise ConfigError(f"{section} must be a table, got {table!r}. Write [{section}] and its keys.")
-        if table.setdefault(key, value) != value:
+        given = as_table(table.get(key, value))
+        if (isinstance(given, dict) and given.get("kind", value) != value) or not isinstance(given, dict):
             raise ConfigError(
-                f'scheme "{name}" stands for {section}.{key} "{value}", got "{table[key]}" beside it. '
+                f'scheme "{name}" stands for {section}.{key} "{value}", got {shown(table[key])} beside it. '
                 f"Leave out the scheme or {section}.{key}."
             )
+        table[key] = {"kind": value, **given} if key in table else value
     return settings
 
 
-def scheme_of(gradient: str, policy: str, method: str | None) -> str | None:
+def scheme_of(rule: str, policy: str, method: str | None) -> str | None:
     """Return the name that these parts make, if they make one."""
-    made = Scheme(gradient, policy, method)
+    made = Scheme(rule, policy, method)
     return next((name for name, scheme in SCHEMES.items() if scheme == made), None)

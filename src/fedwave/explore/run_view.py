@@ -66,7 +66,7 @@ class RunView:
             "num_rounds": run.num_rounds,
             "planned_rounds": experiment.num_rounds,
             "is_finished": (self.path / SUMMARY).is_file(),
-            "method": None if experiment.cell is None else experiment.cell.method,
+            "method": None if experiment.cell is None else experiment.cell.method.kind,
             "is_normalised": experiment.cell is not None and experiment.cell.normalised,
             "has_cell": run.has_cell,
             "metric": {"name": metric.name.replace("_", " "), "is_share": metric.is_share},

@@ -52,7 +52,7 @@ def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
     rows = [
         [
             name,
-            group[0].experiment.data.dataset,
+            group[0].experiment.data.dataset.kind,
             ", ".join(str(run.experiment.seed) for run in group),
             "/".join(sorted({str(run.num_rounds) for run in group})),
             interval([scale * run.last(f"heldout_{metric.name}") for run in group]),

@@ -21,7 +21,7 @@ def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
 def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
     """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file."""
     chart = run_chart(runs)
-    return draw_chart(chart, title=", ".join(sorted({run.experiment.data.dataset for run in runs})))
+    return draw_chart(chart, title=", ".join(sorted({run.experiment.data.dataset.kind for run in runs})))
 
 
 def draw_folder(path: Path) -> Picture:

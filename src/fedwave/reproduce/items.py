@@ -17,7 +17,7 @@ LEARNERS = {"NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg"}
 IVES = "URAL (IVES as printed)"
 URAL = "URAL (optimal)"
 CELL_SCHEMES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
-    (IVES, "paper", "ural-ives", ("cell.method_options={ keep_negative = true }",)),
+    (IVES, "paper", "ural-ives", ("cell.method.keep_negative=true",)),
     ("URAL-IVES", "ours", "ural-ives", ()),
     (URAL, "ours", "ural", ()),
     ("NUFM-Greedy", "", "nufm-greedy", ()),
@@ -205,7 +205,7 @@ def beyond(profile: Profile) -> list[FigurePoint]:
         learner(profile, dataset, "Per-FedAvg"),
     ]
     for gradient in ("first-order", "hessian-free"):
-        point = learner(profile, dataset, "NUFM", f"algorithm.gradient={gradient}")
+        point = learner(profile, dataset, "NUFM", f"algorithm.rule={gradient}")
         points.append(replace(point, scheme=f"NUFM, {gradient}", with_readings=False))
     for penalty in profile.similarity_penalties:
         point = learner(profile, dataset, "NUFM", f"selection.similarity_penalty={penalty}")
@@ -220,13 +220,13 @@ def readings(profile: Profile) -> list[FigurePoint]:
         ("samples cut at one deviation (10)", ("partition.max_samples_per_class=10",)),
         ("samples hardly cut (50)", ("partition.max_samples_per_class=50",)),
         *((f"first weights {std:g}", (f"model.weight_std={std}",)) for std in profile.weight_stds),
-        ("Hessian on the query set", ("algorithm.gradient=exact-query",)),
+        ("Hessian on the query set", ("algorithm.rule=exact-query",)),
     ]
     points = []
     for dataset in profile.reading_datasets:
         for name, settings in changes:
             for scheme in LEARNERS:
-                own = () if scheme == "FedAvg" and "gradient" in "".join(settings) else settings
+                own = () if scheme == "FedAvg" and "algorithm.rule" in "".join(settings) else settings
                 if own:  # the last round's test is all that is asked
                     own = (*own, f"evaluation.every={profile.num_rounds}")
                 point = learner(profile, dataset, scheme, *own)

@@ -56,7 +56,7 @@ def single_run(
     start = time.perf_counter()
     cache = cache if cache is not None else RoundCache()
     hits_before = cache.hits
-    seed = experiment.seed if experiment.data.dataset in DRAWN else 0
+    seed = experiment.seed if experiment.data.dataset.kind in DRAWN else 0
     data = _dataset(experiment.data.model_dump_json(exclude_none=True), seed, data_dir)
     simulation = with_cache(build_simulation(experiment, dataset=data), cache, experiment)
     rows, readings = [], {}

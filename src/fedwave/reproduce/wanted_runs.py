@@ -82,12 +82,12 @@ def grouped(missing: Sequence[WantedRun], costs: RunCosts) -> list[list[WantedRu
 def relative_cost(experiment: Experiment) -> float:
     """Return about how many rounds of NUFM with one local step the run costs."""
     selection, algorithm = experiment.selection, experiment.algorithm
-    is_everyone = selection.policy != "uniform" or selection.everyone_computes
+    is_everyone = selection.policy.kind != "uniform" or selection.everyone_computes
     few = selection.num_selected if isinstance(selection.num_selected, int) else 20
     if experiment.cell is not None and selection.num_selected == "auto":
         few = experiment.cell.num_blocks
     share = 1.0 if is_everyone else min(1.0, few / 50)
-    step = {"plain": PLAIN, "first-order": 0.7, "hessian-free": 2.0}.get(algorithm.gradient, 1.0)
+    step = {"plain": PLAIN, "first-order": 0.7, "hessian-free": 2.0}.get(algorithm.rule.kind, 1.0)
     computing = COMPUTING * share * step * algorithm.num_local_steps
     return experiment.num_rounds * (computing + EVALUATION / experiment.evaluation.every)
 
@@ -103,7 +103,7 @@ class RunCosts:
         """Take a finished run into account."""
         experiment = run.experiment
         alone = relative_cost(experiment)
-        known = self.seconds_of_a_round.setdefault(experiment.data.dataset, [])
+        known = self.seconds_of_a_round.setdefault(experiment.data.dataset.kind, [])
         if kept.num_remembered == 0:
             known.append(max(kept.seconds - STARTING_S, 0.01) / alone)
         if experiment.cell is not None and known:
@@ -111,7 +111,7 @@ class RunCosts:
 
     def seconds_of(self, run: WantedRun) -> float:
         """Return the seconds that a run takes on one core, as far as is known."""
-        experiment, dataset = run.experiment, run.experiment.data.dataset
+        experiment, dataset = run.experiment, run.experiment.data.dataset.kind
         known = self.seconds_of_a_round.get(dataset)
         one = statistics.median(known) if known else FIRST_GUESS.get(dataset, 1.0)
         alone = STARTING_S + one * relative_cost(experiment)

@@ -99,7 +99,7 @@ class FinishedRun(NotebookRun):
         names += ["cumulative_delay_s", "cumulative_energy_j"] if self.has_cell else []
         return {
             "run": f"{self.experiment.name}, seed {self.experiment.seed}",
-            "dataset": self.experiment.data.dataset,
+            "dataset": self.experiment.data.dataset.kind,
             "rounds": f"{self.num_rounds} of {self.experiment.num_rounds}",
             **{name.replace("_", " "): self.last(name) for name in names},
             "folder": self.path,

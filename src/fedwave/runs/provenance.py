@@ -186,7 +186,7 @@ def _files(experiment: Experiment) -> Iterator[tuple[str, str]]:
     settings = flatten(experiment.model_dump(mode="json", exclude_none=True))
     for key, value in settings.items():
         # The dataset and a split have fingerprints of their own; a warm start counts once, at the start.
-        if key.split(".")[-1] == "path" and key not in ("data.path", "partition.path", "model.path"):
+        if key.split(".")[-1] == "path" and key not in ("data.dataset.path", "partition.path", "model.path"):
             yield key, _file_fingerprint(Path(str(value)))
 
 

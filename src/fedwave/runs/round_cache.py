@@ -26,7 +26,7 @@ from fedwave.units import FloatArray, IntArray
 MAX_BYTES = 1_500_000_000  # of models that one process keeps: 3,000 of the CNN on Fashion-MNIST
 MOVES_BITS = ("chunk_samples", "device", "batching", "precision")  # of how it is computed
 # What the devices compute does not depend on these settings of the selection.
-NOT_LEARNING = ("policy", "num_selected", "everyone_computes", "options")
+NOT_LEARNING = ("policy", "num_selected", "everyone_computes")
 
 Key = tuple[str, ...]
 

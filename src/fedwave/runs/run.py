@@ -19,7 +19,7 @@ from fedwave.experiments.build import (
     with_choices,
 )
 from fedwave.experiments.load import experiment_to_toml, load_experiment
-from fedwave.experiments.schema import GIVEN, PASSED, DataSection, Experiment
+from fedwave.experiments.schema import GIVEN, PASSED, DataSection, DatasetPart, Experiment
 from fedwave.runs.checks import require_fitting_state, require_whole_tables
 from fedwave.runs.folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
 from fedwave.runs.lock import locked
@@ -119,7 +119,7 @@ def run_experiment(
     )
     watching = _require_observers(observers)
     if dataset is not None:  # the folder must not name data that the run has not seen
-        section = DataSection(dataset=PASSED, standardise=experiment.data.standardise)
+        section = DataSection(dataset=DatasetPart(kind=PASSED), standardise=experiment.data.standardise)
         experiment = experiment.model_copy(update={"data": section})
     data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
     own = _own_split(experiment, data, split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedwave.parts import PartKind
 from fedwave.selection.candidates import Candidates, History, RoundResult
 from fedwave.selection.contribution import contribution, turning_point
 from fedwave.selection.policy import DrawsCandidates, KeepsState, SelectionPolicy, require_enough_devices
@@ -14,6 +15,7 @@ from fedwave.selection.uniform import Uniform
 
 __all__ = [
     "POLICIES",
+    "POLICY",
     "Candidates",
     "DrawsCandidates",
     "History",
@@ -36,3 +38,4 @@ POLICIES: dict[str, Callable[..., SelectionPolicy]] = {
     "power-of-choice": PowerOfChoice,
     "round-robin": RoundRobin,
 }
+POLICY = PartKind("selection policy", POLICIES, fills_in=("num_selected", "needs_reports"))

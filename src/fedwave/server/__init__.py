@@ -5,6 +5,11 @@ what the plan says, and tell the planner what became of it. ``fedwave.simulation
 devices.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fedwave.parts import PartKind
 from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
@@ -19,6 +24,8 @@ from fedwave.server.round_problem import problem_of_cell, round_problem
 from fedwave.wireless.terms import RadioTerms
 
 __all__ = [
+    "PLANNER",
+    "PLANNERS",
     "CellPlanner",
     "CellReports",
     "ContributionAudit",
@@ -40,3 +47,7 @@ __all__ = [
     "problem_of_cell",
     "round_problem",
 ]
+
+# Each is called with the keyword ``planner``, the one that the settings describe, and with its own options.
+PLANNERS: dict[str, Callable[..., Planner]] = {"auto": lambda planner: planner}
+PLANNER = PartKind("planner", PLANNERS, ("planner",))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.allocation import METHODS, Allocation, AllocationProblem, Status, allocate
+from fedwave.allocation import Allocation, AllocationProblem, Status, allocate, find_method
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.aims import RoundAims, Work
@@ -119,7 +119,7 @@ class CellPlanner:
 
     @property
     def _needs_reports(self) -> bool:
-        return self.runner.policy.needs_reports or not METHODS[self.method].serves_given_devices
+        return self.runner.policy.needs_reports or not find_method(self.method).serves_given_devices
 
     def _problem(self, reports: Reports, channel: ChannelDraw) -> AllocationProblem:
         """Return problem (P) of this round; who does not compute has no work and no contribution."""

@@ -3,6 +3,7 @@
 from fedwave.settings.explain import validate
 from fedwave.settings.layers import anchor_paths, merge, read_toml
 from fedwave.settings.overrides import parse_overrides
+from fedwave.settings.parts import Part
 from fedwave.settings.section import (
     FiniteFloat,
     NonNegativeFloat,
@@ -16,6 +17,7 @@ __all__ = [
     "FiniteFloat",
     "NonNegativeFloat",
     "NonNegativeInt",
+    "Part",
     "PositiveFloat",
     "PositiveInt",
     "Section",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean, shown
-from fedwave.settings.layers import sections_in, tag_of
+from fedwave.settings.section import sections_in
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+UNKNOWN = ("extra_forbidden", "part_option")  # problems of a key, of a section's or of a part's
 
 
 def validate(
@@ -38,8 +39,8 @@ def explain(
     for problem in error.errors(include_url=False):
         is_unknown = problem["type"] == "extra_forbidden"
         place = [str(part) for part in problem["loc"]]
-        found.append((problem, *_walk(model, place, ends_in_unknown_key=is_unknown)))
-    problem, keys, section = min(found, key=lambda entry: entry[0]["type"] != "extra_forbidden")
+        found.append((problem, *walk(model, place, ends_in_unknown_key=is_unknown)))
+    problem, keys, section = min(found, key=lambda entry: entry[0]["type"] not in UNKNOWN)
     # A value that may be of several types, such as a number or "auto", has a problem for each of them.
     alike = [other for other, other_keys, _ in found if other_keys == keys]
     name = ".".join([*([root] if root else []), *keys]) or "settings"
@@ -56,17 +57,18 @@ def _line(
     moved: Mapping[str, str],
 ) -> str:
     kind, got = problem["type"], problem["input"]
+    moved_to = f": it is {moved[name]} now. Use that." if name in moved else ""
     if kind == "extra_forbidden":
-        if name in moved:
-            return f'unknown key "{name}": it is {moved[name]} now. Use that.'
+        if moved_to:
+            return f'unknown key "{name}"{moved_to}'
         known = [] if section is None else list(section.model_fields)
         return f'unknown key "{name}". {did_you_mean(keys[-1] if keys else name, known)}'
     if kind == "missing":
         return f"{name} is missing. Set it, or start from a preset that has it."
-    if kind == "union_tag_not_found":
-        return f"{name} needs a kind. Choose one of: {_kinds(section, keys)}."
-    if kind.startswith("union_tag"):
-        return f'{name}.kind "{problem["ctx"]["tag"]}" is unknown. Choose one of: {_kinds(section, keys)}.'
+    if kind == "part_option":
+        return f'unknown key "{name}"' + (moved_to or f". {problem['msg']}")
+    if kind == "part_kind":
+        return f"{name} {problem['msg']}"
     if kind == "value_error":
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."
     rule = " or ".join(dict.fromkeys(_rule(other) for other in alike)).replace(" or be ", " or ")
@@ -85,14 +87,6 @@ def _rule(problem: Any) -> str:
 
 def _more(count: int) -> str:
     return "" if count == 0 else f" ({count} more problem{'s' if count > 1 else ''} after this one.)"
-
-
-def _kinds(section: type[BaseModel] | None, keys: list[str]) -> str:
-    """Return the kinds that there are at a key that stands for one of several sections."""
-    if section is None or not keys:
-        return ""
-    kinds = [tag_of(one) for one in sections_in(section.model_fields[keys[-1]].annotation)]
-    return ", ".join(f'"{kind}"' for kind in kinds)
 
 
 def _shown(got: object) -> str:
@@ -114,28 +108,22 @@ def _hint(key: str, got: object) -> str:
     return ""
 
 
-def _walk(
+def walk(
     model: type[BaseModel], place: list[str], *, ends_in_unknown_key: bool
 ) -> tuple[list[str], type[BaseModel] | None]:
     """Return the keys of a place without the tags pydantic adds for unions, and the last key's section."""
     sections: list[type[BaseModel]] = [model]
     keys: list[str] = []
     holder: type[BaseModel] | None = None
-    holds_any_key = False  # as a table of options does, whose keys no section knows
     for index, part in enumerate(place):
-        tagged = [section for section in sections if part in (tag_of(section), section.__name__)]
         with_field = [section for section in sections if part in section.model_fields]
         is_last = index == len(place) - 1
-        if with_field and not (tagged and not is_last):
+        if with_field:
             holder = with_field[0]
-            annotation = holder.model_fields[part].annotation
-            sections, holds_any_key = sections_in(annotation), get_origin(annotation) is dict
+            sections = sections_in(holder.model_fields[part].annotation)
             keys.append(part)
-        elif holds_any_key:
-            holds_any_key = False
-            keys.append(part)
-        elif tagged:
-            sections = tagged
+        elif any(section.model_config.get("extra") == "allow" for section in sections):
+            return [*keys, *place[index:]], None  # a part names its own keys
         elif is_last and sections and ends_in_unknown_key:
             holder = sections[0]
             keys.append(part)

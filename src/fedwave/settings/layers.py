@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel
 
 from fedwave.errors import ConfigError
-from fedwave.settings.section import Section
+from fedwave.settings.parts import Part
+from fedwave.settings.section import Section, sections_in
 from fedwave.toml_text import Settings, toml_from_text
 
 
@@ -49,7 +50,13 @@ def _names_file(key: str, value: str) -> bool:
 def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = None) -> Settings:
     """Return ``base`` with the later layer ``change`` on top, table by table."""
     merged = copy.deepcopy(base)
-    for option in _meaningless_options(base, change, schema):
+    if schema is not None and issubclass(schema, Part):
+        before = base.get("kind", schema.model_fields["kind"].default)
+        kind = change.get("kind", before)
+        for option in schema.goes_with(base, kind) if kind != before else ():
+            merged.pop(option)
+        schema = schema.section_of(kind) or schema
+    for option in _meaningless_options(change, schema):
         merged.pop(option, None)
     for key, value in change.items():
         for spellings in getattr(schema, "alternatives", ()):
@@ -57,51 +64,31 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
                 for other in spellings:
                     if other not in change:
                         merged.pop(other, None)
+        section = _section_at(schema, key)
         old = merged.get(key)
+        if section is not None and issubclass(section, Part) and old is not None:
+            old, value = as_table(old), as_table(value)
         if isinstance(old, dict) and isinstance(value, dict):
-            sections = sections_in(_annotation(schema, key))
-            is_another_kind = len(sections) > 1 and value.get("kind", old.get("kind")) != old.get("kind")
-            section = _section_of_kind(sections, {**old, **value}.get("kind"))
-            merged[key] = copy.deepcopy(value) if is_another_kind else merge(old, value, section)
+            merged[key] = merge(old, value, section)
         else:
             merged[key] = copy.deepcopy(value)
     return merged
 
 
-def _meaningless_options(base: Settings, change: Settings, schema: type[BaseModel] | None) -> set[str]:
-    """Return the options of ``base`` that go with a choice which ``change`` has replaced."""
-    if schema is None or not issubclass(schema, Section):
-        return set()
-    options = {
-        table
-        for key, table in schema.option_tables.items()
-        if key in change and change[key] != base.get(key, schema.model_fields[key].default)
-    }
-    if schema.choice in change:
-        options |= schema.foreign_options(change[schema.choice])
-    return options
+def as_table(part: Any) -> Any:
+    """Return the table that the short form of a part stands for; anything else as it is."""
+    return {"kind": part} if isinstance(part, str) else part
 
 
-def sections_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the models that an annotation may stand for."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [section for inner in get_args(annotation) for section in sections_in(inner)]
+def _meaningless_options(change: Settings, schema: type[BaseModel] | None) -> frozenset[str]:
+    """Return the options that go with a choice which ``change`` has replaced."""
+    if schema is None or not issubclass(schema, Section) or schema.choice not in change:
+        return frozenset()
+    return schema.foreign_options(change[schema.choice])
 
 
-def tag_of(section: type[BaseModel]) -> str | None:
-    """Return the ``kind`` by which a union tells this section from the others, if it has one."""
-    kind = section.model_fields.get("kind")
-    return None if kind is None else str(kind.default)
-
-
-def _annotation(schema: type[BaseModel] | None, key: str) -> Any:
-    if schema is None or key not in schema.model_fields:
-        return None
-    return schema.model_fields[key].annotation
-
-
-def _section_of_kind(sections: list[type[BaseModel]], kind: object) -> type[BaseModel] | None:
-    if len(sections) == 1:
-        return sections[0]
-    return next((section for section in sections if tag_of(section) == kind), None)
+def _section_at(schema: type[BaseModel] | None, key: str) -> type[BaseModel] | None:
+    """Return the section that a key of the schema holds, if it holds one."""
+    field = None if schema is None else schema.model_fields.get(key)
+    found = [] if field is None else sections_in(field.annotation)
+    return found[0] if len(found) == 1 else None

@@ -7,11 +7,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedwave.errors import ConfigError
-from fedwave.settings.layers import merge
+from fedwave.settings.layers import as_table, merge
 
 
 def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
-    """Return the nested settings of ``section.key=value`` words. Values are TOML; bare words are strings."""
+    """Return the nested settings of ``section.key=value`` words. Values are TOML; bare words are strings.
+
+    A word for a key that also has keys of its own is the kind of a part: ``a=x`` and ``a.b=1`` make
+    ``a = { kind = "x", b = 1 }``.
+    """
     settings: dict[str, Any] = {}
     for word in words:
         path, equals, text = word.partition("=")
@@ -20,11 +24,13 @@ def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
             raise ConfigError(f'-s takes KEY=VALUE, got "{word}". For example: -s seed=1.')
         table = settings
         for section in sections:
-            table = table.setdefault(section, {})
+            table[section] = as_table(table.get(section, {}))
+            table = table[section]
             if not isinstance(table, dict):
                 raise _value_and_table(section, word)
         value, before = _value(text), table.get(key)
         if isinstance(before, dict):
+            value = as_table(value)
             if not isinstance(value, dict):
                 raise _value_and_table(key, word)
             value = merge(before, value)

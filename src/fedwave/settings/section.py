@@ -42,7 +42,6 @@ class Section(BaseModel):
 
     place: ClassVar[str] = ""  # how messages call the section, e.g. "model"
     choice: ClassVar[str | None] = None
-    option_tables: ClassVar[Mapping[str, str]] = {}  # key of a registry's name: table of that entry's options
     alternatives: ClassVar[tuple[tuple[str, ...], ...]] = ()  # spellings of one quantity: the later wins
 
     @classmethod
@@ -85,3 +84,10 @@ class Section(BaseModel):
             if getattr(self, option, None) is None and default is not None:
                 object.__setattr__(self, option, default)
         return self
+
+
+def sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that an annotation may stand for."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [section for inner in get_args(annotation) for section in sections_in(inner)]

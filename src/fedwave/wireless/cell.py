@@ -12,13 +12,14 @@ from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.channels import CHANNELS, Channel
+from fedwave.wireless.channels import Channel
 from fedwave.wireless.config import CellConfig
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.downlink import Downlink
 from fedwave.wireless.ergodic import ergodic_share
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS, draw_fleet
+from fedwave.wireless.interference_base import Interference
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
@@ -38,6 +39,7 @@ class Cell:
     seed: int
     fleet: Fleet
     channel: Channel
+    interference: Interference
     num_blocks: int
     bandwidth_hz: float  # of what a device gets: blocks_per_device blocks
     noise_psd_w_per_hz: float  # the receiver's noise figure included
@@ -66,15 +68,15 @@ class Cell:
             what=f"a cell of {num_devices:,} devices and {config.num_blocks:,} blocks",
             fix="Use fewer of them.",
         )
-        config.interference.check(num_blocks=config.num_blocks)
         return cls(
             config=config,
             seed=seed,
             fleet=draw_fleet(
                 config.fleet, num_devices=num_devices, seed=seed, operations_per_sample=operations_per_sample
             ),
-            channel=CHANNELS[config.channel.kind].build(
-                config.channel,
+            interference=config.interference.create("cell.interference", num_blocks=config.num_blocks),
+            channel=config.channel.create(
+                "cell.channel",
                 num_devices=num_devices,
                 num_blocks=config.num_blocks,
                 bandwidth_hz=config.group_bandwidth_hz,
@@ -182,7 +184,7 @@ class Cell:
 
     def _draw(self, round_index: int) -> ChannelDraw:
         drawn_round = 0 if self.config.redraw == "static" else round_index
-        interference_w = self.config.interference.draw_w(
+        interference_w = self.interference.draw_w(
             num_blocks=self.num_blocks,
             noise_w=self.noise_w,
             rng=generator(self.seed, Stream.INTERFERENCE, drawn_round),

@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 
 from fedwave.settings import PositiveFloat, PositiveInt, Section
 from fedwave.units import db_to_linear, dbm_to_watt
-from fedwave.wireless.channels import ChannelConfig
+from fedwave.wireless.channels import ChannelPart
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.fleet_draw import FleetConfig
-from fedwave.wireless.interference import Interference, NoInterference
+from fedwave.wireless.interference import NoInterference
+from fedwave.wireless.interference_base import InterferencePart
 from fedwave.wireless.radio_settings import DownlinkConfig, RadioConfig, RateConfig
 from fedwave.wireless.setting_types import Decibel, Probability
 
@@ -51,9 +52,9 @@ class CellConfig(Section):
     noise_psd_dbm_per_hz: Decibel | None = None
     noise_figure_db: Decibel = 0.0
     redraw: Literal["static", "each-round"] = "static"
-    channel: ChannelConfig
+    channel: ChannelPart
     fleet: FleetConfig
-    interference: Interference = NoInterference()
+    interference: InterferencePart = NoInterference()
     losses: LossConfig = LossConfig()
     rate: RateConfig = RateConfig()
     radio: RadioConfig = RadioConfig()

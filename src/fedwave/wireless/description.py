@@ -65,9 +65,9 @@ class CellDescription:
     def coherence_time_s(self) -> float | None:
         """For how long the fading stays alike, where uploads are taken to outlast it; None elsewhere."""
         settings = self.cell.config.channel
-        if isinstance(settings, ThreeGppConfig) and settings.fading.ergodic:
-            return coherence_time_s(settings.max_doppler_hz)
-        return None
+        if not isinstance(settings, ThreeGppConfig) or settings.delay_line is None:
+            return None
+        return coherence_time_s(settings.max_doppler_hz) if settings.delay_line.ergodic else None
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedwave.errors import ProblemError
+from fedwave.parts import PartKind
 from fedwave.settings import NonNegativeFloat
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.distribution import Distribution, bounds, draw
@@ -32,15 +33,15 @@ class DrawnInterference(InterferenceSection):
     kind: Literal["drawn"] = "drawn"
     power_w: Distribution
 
-    def check(self, *, num_blocks: int) -> None:
-        """Raise if a power could be negative."""
-        del num_blocks
+    def build(self) -> DrawnInterference:
+        """Return itself, unless a power could be negative."""
         low_w, _ = bounds(self.power_w)
         if low_w < 0.0:
             raise ProblemError(
                 f"interference.power_w must be >= 0, got {low_w:g}. "
                 "It is a power in watts; convert dBm with 1e-3 * 10^(x/10)."
             )
+        return self
 
     def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
         """Return a draw for each block."""
@@ -67,15 +68,15 @@ class NoiseRise(InterferenceSection):
     kind: Literal["noise-rise"] = "noise-rise"
     rise_db: Distribution
 
-    def check(self, *, num_blocks: int) -> None:
-        """Raise if a rise could be negative, or leaves the range of floats."""
-        del num_blocks
+    def build(self) -> NoiseRise:
+        """Return itself, unless a rise could be negative, or leaves the range of floats."""
         low_db, high_db = bounds(self.rise_db)
         if low_db < 0.0 or high_db > 1000.0:
             raise ProblemError(
                 f"interference.rise_db must lie in 0 to 1000, got {low_db:g} to {high_db:g}. "
                 "Interference can only raise the noise; use 0 for none."
             )
+        return self
 
     def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
         """Return the power that lifts each block's noise by its drawn rise."""
@@ -88,13 +89,14 @@ class ListedInterference(InterferenceSection):
     kind: Literal["listed"] = "listed"
     power_w: Annotated[tuple[NonNegativeFloat, ...], Field(strict=False)]  # TOML has lists, no tuples
 
-    def check(self, *, num_blocks: int) -> None:
-        """Raise unless there is one power per block."""
+    def build(self, *, num_blocks: int) -> ListedInterference:
+        """Return itself, if there is one power per block."""
         if len(self.power_w) != num_blocks:
             raise ProblemError(
                 f"interference.power_w lists {len(self.power_w)} blocks, but num_blocks is {num_blocks}. "
                 "Give one power per block."
             )
+        return self
 
     def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
         """Return the list."""
@@ -102,12 +104,12 @@ class ListedInterference(InterferenceSection):
         return np.asarray(self.power_w, dtype=np.float64)
 
 
-Interference = Annotated[
-    NoInterference
-    | DrawnInterference
-    | EvenInterference
-    | NoiseRise
-    | HexagonalInterference
-    | ListedInterference,
-    Field(discriminator="kind"),
-]
+INTERFERENCES: dict[str, Any] = {
+    "none": NoInterference,
+    "drawn": DrawnInterference,
+    "evenly-spaced": EvenInterference,
+    "noise-rise": NoiseRise,
+    "hexagonal": HexagonalInterference,
+    "listed": ListedInterference,
+}
+INTERFERENCE = PartKind("interference", INTERFERENCES, ("kind", "num_blocks"))

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from fedwave.settings import NonNegativeFloat, PositiveFloat, Section
+from fedwave.parts import PartKind
+from fedwave.settings import NonNegativeFloat, Part, PositiveFloat
 from fedwave.units import FloatArray
 from fedwave.wireless.geometry import place_by_distance, place_in_disc, read_positions
 from fedwave.wireless.setting_types import FileName
+from fedwave.wireless.streams import FleetStream, fleet_generator
 
 
-class DiscPlacement(Section):
+class Placement(Protocol):
+    """Where the devices of a cell stand."""
+
+    def positions_m(self, num_devices: int, *, rng: np.random.Generator) -> FloatArray:
+        """Return positions (n, 2), the base station at the origin."""
+        ...
+
+
+class PlacementPart(Part):
+    """What a channel's ``placement`` names: a kind of ``PLACEMENTS``, or one of the user's own."""
+
+    of: ClassVar[str] = "fedwave.wireless.placement:PLACEMENT"
+
+
+class PlacementSection(PlacementPart, extra="forbid"):
+    """A placement whose options are its fields."""
+
+
+class DiscPlacement(PlacementSection):
     """Devices spread evenly over the area of a disc (a ring, if they keep a minimum distance)."""
 
     kind: Literal["disc"] = "disc"
@@ -34,7 +54,7 @@ class DiscPlacement(Section):
         return place_in_disc(num_devices, radius_m=self.radius_m, min_distance_m=self.min_distance_m, rng=rng)
 
 
-class DistancePlacement(Section):
+class DistancePlacement(PlacementSection):
     """Devices at distances drawn uniformly, so that they crowd around the base station."""
 
     kind: Literal["uniform-distance"] = "uniform-distance"
@@ -57,7 +77,7 @@ class DistancePlacement(Section):
         )
 
 
-class FilePlacement(Section):
+class FilePlacement(PlacementSection):
     """Positions read from a CSV with the columns x_m and y_m; the base station stands at (0, 0)."""
 
     kind: Literal["file"] = "file"
@@ -69,4 +89,15 @@ class FilePlacement(Section):
         return read_positions(self.path, num_devices=num_devices)
 
 
-Placement = Annotated[DiscPlacement | DistancePlacement | FilePlacement, Field(discriminator="kind")]
+PLACEMENTS: dict[str, Any] = {
+    "disc": DiscPlacement,
+    "uniform-distance": DistancePlacement,
+    "file": FilePlacement,
+}
+PLACEMENT = PartKind("placement", PLACEMENTS, ("kind",))
+
+
+def place_devices(placement: PlacementPart, num_devices: int, *, seed: int) -> FloatArray:
+    """Return the devices' positions (n, 2), drawn once for a cell."""
+    chosen: Placement = placement.create("cell.channel.placement")
+    return chosen.positions_m(num_devices, rng=fleet_generator(seed, FleetStream.POSITION))

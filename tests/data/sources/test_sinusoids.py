@@ -67,7 +67,7 @@ def test_the_seed_decides_every_value_and_the_stream_is_its_own():
     [
         ({"num_devices": 0}, "num_devices must be a whole number >= 1, got 0"),
         ({"samples_per_device": 1}, "samples_per_device must be a whole number >= 2, got 1"),
-        ({"num_samples": 9}, 'Option "num_samples" belongs to dataset synthetic, got dataset sinusoids'),
+        ({"num_samples": 9}, 'It is an option of synthetic, not of "sinusoids"'),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -22,19 +22,22 @@ def test_the_digits_are_whole_and_keep_every_grey_level():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("fashion-minst", {}, 'Unknown dataset "fashion-minst". Did you mean "fashion-mnist"?'),
-        ("zzz", {}, 'Unknown dataset "zzz". Choose one of: digits, fashion-mnist'),
+        ("fashion-minst", {}, 'dataset must be known, got "fashion-minst". Did you mean "fashion-mnist"?'),
+        ("zzz", {}, 'dataset must be known, got "zzz". Choose one of: digits, fashion-mnist'),
         (
             "synthetic",
             {"num_sample": 3},
-            'Unknown option "num_sample" of dataset synthetic. Did you mean "num_samples"?',
+            'dataset "synthetic" has no option \'num_sample\'. Did you mean "num_samples"?',
         ),
-        ("digits", {"size": 3}, 'Unknown option "size" of dataset digits. It has none; remove it.'),
+        (
+            "digits",
+            {"size": 3},
+            'dataset "digits" has no option \'size\'. "digits" has no options. Leave it out.',
+        ),
         (
             "digits",
             {"num_classes": 3},
-            'Option "num_classes" belongs to dataset synthetic and arrays, got dataset digits. '
-            "Remove it, or choose another dataset.",
+            'It is an option of synthetic and arrays, not of "digits". Leave it out.',
         ),
         (
             "digits",
@@ -67,7 +70,7 @@ def test_the_options_of_a_dataset_are_the_keyword_arguments_of_its_loader():
         "arrays": {"path", "num_classes"},
         "image-folder": {"path", "image_size"},
     }
-    with pytest.raises(ConfigError, match='Unknown dataset "digit". Did you mean "digits"?'):
+    with pytest.raises(ConfigError, match='dataset must be known, got "digit". Did you mean "digits"?'):
         dataset_options("digit")
 
 

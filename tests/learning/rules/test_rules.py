@@ -14,7 +14,7 @@ from torch import Tensor
 from fedwave.errors import ConfigError
 from fedwave.learning import LOCAL_RULES, LocalStep, Parameters, meta_gradient
 from fedwave.learning.meta_gradient import GRADIENT_KINDS
-from fedwave.learning.rules import FedProx, MetaDescent, PlainDescent
+from fedwave.learning.rules import RULE, FedProx, MetaDescent, PlainDescent
 
 ALPHA, BETA = 0.1, 0.3
 CURVATURE = {"support": np.array([[2.0, 0.5], [0.5, 1.0]]), "query": np.array([[1.0, -0.25], [-0.25, 3.0]])}
@@ -32,7 +32,7 @@ def quadratic(parameters: Parameters, part: Any) -> Tensor:
 
 
 def rule_named(name: str) -> Any:
-    return LOCAL_RULES[name](inner_lr=ALPHA, meta_lr=BETA)
+    return RULE.call(LOCAL_RULES[name], {}, inner_lr=ALPHA, meta_lr=BETA)
 
 
 def closed_form(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +93,7 @@ def test_the_rules_have_the_names_of_the_meta_gradients_and_more() -> None:
     for method in GRADIENT_KINDS:
         assert rule_named(method) == MetaDescent(inner_lr=ALPHA, meta_lr=BETA, method=method)
     assert rule_named("plain") == PlainDescent(meta_lr=BETA)
-    assert LOCAL_RULES["fedprox"](inner_lr=ALPHA, meta_lr=BETA, mu=0.5) == FedProx(meta_lr=BETA, mu=0.5)
+    assert RULE.call(FedProx, {"mu": 0.5}, inner_lr=ALPHA, meta_lr=BETA) == FedProx(meta_lr=BETA, mu=0.5)
 
 
 def tensors_of(outcome: LocalStep) -> tuple[Tensor, ...]:

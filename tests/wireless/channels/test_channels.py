@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channels import CHANNELS, Channel
+from fedwave.wireless.channels import CHANNELS, Channel, ChannelPart
 from fedwave.wireless.load import load_cell_config
 
 NUM_DEVICES, NUM_BLOCKS = 6, 4
@@ -44,9 +44,9 @@ def settings(tmp_path) -> dict[str, dict[str, Any]]:
 def build(kind: str, settings: dict[str, dict[str, Any]], *, seed: int = 3) -> Channel:
     if kind == "sionna":
         pytest.importorskip("sionna")
-    config = CHANNELS[kind].settings.model_validate({"kind": kind, **settings[kind]})
-    return CHANNELS[kind].build(
-        config, num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, bandwidth_hz=360e3, seed=seed
+    part = ChannelPart.model_validate({"kind": kind, **settings[kind]})
+    return part.create(
+        "channel", num_devices=NUM_DEVICES, num_blocks=NUM_BLOCKS, bandwidth_hz=360e3, seed=seed
     )
 
 
@@ -57,7 +57,7 @@ def gain(channel: Channel, round_index: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("kind", CHANNELS)
 def test_the_name_in_the_dict_is_the_kind_in_the_settings(kind, settings):
     assert set(settings) == set(CHANNELS)
-    assert CHANNELS[kind].settings.model_fields["kind"].default == kind
+    assert CHANNELS[kind].model_fields["kind"].default == kind
 
 
 @pytest.mark.parametrize("kind", CHANNELS)

@@ -6,49 +6,62 @@ A partition kind answers one question: how many samples of each class does each 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedwave.data.options import keyword_options, refuse_other_options
+from fedwave.data.dataset import Dataset
+from fedwave.data.dealing import DeviceData, deal
 from fedwave.data.partitions.dirichlet import dirichlet_counts
 from fedwave.data.partitions.few_classes import few_class_counts
 from fedwave.data.partitions.iid import iid_counts
-from fedwave.errors import ConfigError, DataError, did_you_mean, require_count
+from fedwave.data.user_split import UserSplit, split_of_dataset
+from fedwave.data.user_split_file import read_split
+from fedwave.errors import ConfigError, DataError, require_count, shown
+from fedwave.parts import PartKind, signature_of
 from fedwave.ram import require_memory
 from fedwave.units import IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class DeviceData:
-    """One device's samples, as indices into the dataset, and the classes they come from."""
+def given_split(
+    dataset: Dataset,
+    *,
+    path: Path | None = None,
+    device_column: str | None = None,
+    heldout_column: str | None = None,
+    support_column: str | None = None,
+) -> UserSplit:
+    """Return who owns which sample as a file says, or as the dataset itself does."""
+    columns = {"heldout_column": heldout_column, "support_column": support_column}
+    if path is not None:
+        return read_split(
+            path, num_samples=dataset.num_samples, device_column=device_column or "device", **columns
+        )
+    for name, column in {"device_column": device_column, **columns}.items():
+        if column is not None:
+            raise ConfigError(f"partition.{name} names a column of partition.path, got no path. Give both.")
+    return split_of_dataset(dataset)
 
-    support: IntArray
-    query: IntArray
-    classes: tuple[int, ...]
 
-    @property
-    def num_samples(self) -> int:
-        """Number of samples on the device, D_i in Eq. (21)."""
-        return len(self.support) + len(self.query)
-
-
-# Each takes (supply, num_devices, *, rng, ...options) and returns the counts (devices, classes).
-PARTITIONS: dict[str, Callable[..., IntArray]] = {
+# Each is called with those of ``PARTITION.fills_in`` that it names, and with its options. It returns the
+# counts (devices, classes), or a split of the samples themselves.
+PARTITIONS: dict[str, Callable[..., IntArray | UserSplit]] = {
     "paper": few_class_counts,
     "dirichlet": dirichlet_counts,
     "iid": iid_counts,
+    "given": given_split,
 }
+PARTITION = PartKind(
+    "partition", PARTITIONS, ("supply", "labels", "num_classes", "shots", "min_query", "rng", "dataset")
+)
 
 
 def partition(
     labels: IntArray,
     *,
     kind: str,
-    num_devices: int,
     num_classes: int,
     rng: np.random.Generator,
     shots: int = 1,
@@ -60,10 +73,70 @@ def partition(
     A device keeps ``shots`` samples of each of its classes as support (all it has, where it has fewer) and
     the rest as query, at least ``min_query``. ``options`` are the kind's own, see ``partition_options``.
     """
-    refuse_other_options(options, kind, kinds=PARTITIONS, options_of=partition_options, what="partition")
-    require_count("num_devices", num_devices, at_least=1)
+    drawn = divide(
+        labels, kind=kind, num_classes=num_classes, rng=rng, shots=shots, min_query=min_query, **options
+    )
+    if isinstance(drawn, UserSplit):
+        raise ConfigError(f"partition {kind} names the samples itself. Use devices_of_split(split, labels).")
+    return deal(labels, drawn, shots=shots, min_query=min_query, rng=rng)
+
+
+def divide(
+    labels: IntArray,
+    *,
+    kind: str,
+    num_classes: int,
+    rng: np.random.Generator,
+    shots: int = 1,
+    min_query: int = 1,
+    dataset: Dataset | None = None,
+    **options: Any,
+) -> IntArray | UserSplit:
+    """Return how many samples of each class each device gets, or a split that names the samples."""
+    PARTITION.require_options(kind, options)
+    entry = PARTITION.find(kind)
     require_count("shots", shots, at_least=1)
     require_count("min_query", min_query, at_least=1)
+    known = PARTITION.parameters(entry)
+    if "num_devices" in known:
+        num_devices = options.get("num_devices", known["num_devices"].default)
+        _require_enough(labels, require_count("num_devices", num_devices, at_least=1), num_classes)
+    if dataset is None and "dataset" in signature_of(entry).parameters:
+        raise ConfigError(f"partition {kind} asks for the dataset, got none. Give dataset=.")
+    drawn = PARTITION.call(
+        entry,
+        options,
+        supply=np.bincount(labels, minlength=num_classes).astype(np.int64),
+        labels=labels,
+        num_classes=num_classes,
+        shots=shots,
+        min_query=min_query,
+        rng=rng,
+        dataset=dataset,
+    )
+    if isinstance(drawn, UserSplit):
+        return drawn
+    counts = np.asarray(drawn)
+    if (
+        counts.ndim != 2
+        or counts.shape[1] != num_classes
+        or counts.dtype.kind not in "iu"
+        or (counts < 0).any()
+    ):
+        raise DataError(
+            f"partition {kind} must return counts of shape (devices, {num_classes}) or a split, got "
+            f"{shown(drawn)}. Count whole samples, or use user_split(...)."
+        )
+    return counts.astype(np.int64)
+
+
+def partition_options(kind: str) -> tuple[str, ...]:
+    """Return the options of one kind of partition: what its function asks for beside the common arguments."""
+    return PARTITION.options(kind)
+
+
+def _require_enough(labels: IntArray, num_devices: int, num_classes: int) -> None:
+    """Refuse more devices than the dataset or the memory has room for."""
     if 2 * num_devices > len(labels):
         raise DataError(
             f"{num_devices} devices need at least {2 * num_devices} samples, one to adapt to and one to be "
@@ -74,89 +147,3 @@ def partition(
         what=f"{num_devices:,} devices with {num_classes:,} classes",
         fix="Use fewer devices.",
     )
-    supply = np.bincount(labels, minlength=num_classes).astype(np.int64)
-    draw_counts = PARTITIONS[kind]
-    asked_for = inspect.signature(draw_counts).parameters
-    common = {"shots": shots, "min_query": min_query}
-    given = {name: value for name, value in common.items() if name in asked_for} | options
-    counts = draw_counts(supply, num_devices, rng=rng, **given)
-    _require_supply(counts, supply)
-    require_query(counts, shots=shots, min_query=min_query)
-    return _deal(labels, counts, shots=shots, rng=rng)
-
-
-def partition_options(kind: str) -> tuple[str, ...]:
-    """Return the options of one kind of partition: what its function asks for beside the common arguments."""
-    if kind not in PARTITIONS:
-        raise ConfigError(f'Unknown partition "{kind}". {did_you_mean(kind, PARTITIONS)}')
-    return keyword_options(PARTITIONS[kind], num_positional=2, common=("rng", "shots", "min_query"))
-
-
-def split_heldout(
-    num_devices: int, *, heldout_fraction: float = 0.5, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Return the sorted indices of the devices that train and of those held out for testing."""
-    if not 0 <= heldout_fraction < 1:
-        raise ConfigError(
-            f"heldout_fraction must be in [0, 1), got {heldout_fraction}. Use 0.5 to hold out half."
-        )
-    num_heldout = min(round(heldout_fraction * num_devices), num_devices - 1)
-    order = rng.permutation(num_devices).astype(np.int64)
-    return np.sort(order[num_heldout:]), np.sort(order[:num_heldout])
-
-
-def _require_supply(counts: IntArray, supply: IntArray) -> None:
-    """Refuse counts that ask for more samples of a class than there are."""
-    demand = counts.sum(axis=0)
-    if np.all(demand <= supply):
-        return
-    worst = int(np.argmax(demand - supply))
-    num_asking = int(np.count_nonzero(counts[:, worst]))
-    num_short = int(np.count_nonzero(demand > supply))
-    raise DataError(
-        f"Class {worst} has {supply[worst]} samples but {num_asking} of the {len(counts)} devices ask for "
-        f"{demand[worst]} ({num_short} of {len(supply)} classes are short). "
-        "Use fewer devices, fewer samples per class, or a larger dataset."
-    )
-
-
-def require_query(
-    counts: IntArray, *, shots: int, min_query: int = 1, device_names: Sequence[str] | None = None
-) -> None:
-    """Refuse a device whose support leaves too few query samples."""
-    num_query = np.maximum(counts - shots, 0).sum(axis=1)
-    lacking = np.flatnonzero(num_query < min_query)
-    if len(lacking) == 0:
-        return
-    device = int(lacking[0])
-    name = device_names[device] if device_names else device
-    raise DataError(
-        f"Device {name} has {counts[device].sum()} samples of {np.count_nonzero(counts[device])} classes: "
-        f"after {shots} support per class {num_query[device]} are left for its query set, needs {min_query} "
-        f"({len(lacking)} of {len(counts)} devices lack query samples). "
-        "Give each device more samples, or use fewer shots or fewer devices."
-    )
-
-
-def _deal(
-    labels: IntArray, counts: IntArray, *, shots: int, rng: np.random.Generator
-) -> tuple[DeviceData, ...]:
-    """Return the devices' samples, drawn without replacement, uniformly within each class."""
-    shuffled = rng.permutation(len(labels))
-    pool = shuffled[np.argsort(labels[shuffled], kind="stable")].astype(
-        np.int64
-    )  # class 0 first, then 1, ...
-    class_start = np.searchsorted(labels[pool], np.arange(counts.shape[1]))
-    first = class_start + np.cumsum(counts, axis=0) - counts  # where each (device, class) pile begins in pool
-    devices = []
-    for begin_of_class, count_of_class in zip(first, counts, strict=True):
-        classes = np.flatnonzero(count_of_class)
-        piles = [pool[begin_of_class[c] : begin_of_class[c] + count_of_class[c]] for c in classes]
-        devices.append(
-            DeviceData(
-                support=np.concatenate([pile[:shots] for pile in piles]),
-                query=np.concatenate([pile[shots:] for pile in piles]),
-                classes=tuple(classes.tolist()),
-            )
-        )
-    return tuple(devices)

@@ -13,7 +13,7 @@ from fedwave.units import FloatArray, IntArray
 
 def dirichlet_counts(
     supply: IntArray,
-    num_devices: int,
+    num_devices: int = 100,
     *,
     rng: np.random.Generator,
     concentration: float = 0.5,

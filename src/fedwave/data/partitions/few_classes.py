@@ -18,7 +18,7 @@ LARGEST_COUNT = 1e15  # a float holds whole numbers up to about here
 
 def few_class_counts(
     supply: IntArray,
-    num_devices: int,
+    num_devices: int = 100,
     *,
     shots: int,
     min_query: int,

@@ -10,7 +10,7 @@ from fedwave.units import IntArray
 
 def iid_counts(
     supply: IntArray,
-    num_devices: int,
+    num_devices: int = 100,
     *,
     rng: np.random.Generator,
     samples_per_device: int | None = None,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fedwave.data.dataset import Dataset, Split
-from fedwave.data.options import keyword_options, refuse_other_options
 from fedwave.data.sources.cifar import CIFAR_10, CIFAR_100
 from fedwave.data.sources.digits import load_digits
 from fedwave.data.sources.fashion_mnist import find_fashion_mnist, load_fashion_mnist
@@ -17,7 +16,8 @@ from fedwave.data.sources.sinusoids import load_sinusoids
 from fedwave.data.sources.synthetic import load_synthetic
 from fedwave.data.sources.tiny_imagenet import find_tiny_imagenet, load_tiny_imagenet
 from fedwave.data.sources.user_data import load_arrays, load_image_folder
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.errors import ConfigError, DataError, shown
+from fedwave.parts import PartKind, signature_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,29 +109,46 @@ DATASETS: dict[str, Entry] = {
         origin="option path = DIR, a sub-folder per class",
     ),
 }
+# A loader is called with those of these that it names; a user's own need not be an ``Entry``.
+DATASET = PartKind(
+    "dataset",
+    DATASETS,
+    fills_in=("request", "data_dir", "seed", "split"),
+    function_of=lambda entry: entry.load if isinstance(entry, Entry) else entry,
+)
 
 
 def load_dataset(
     name: str, *, data_dir: Path | str | None = None, seed: int = 0, split: Split = "all", **options: Any
 ) -> Dataset:
-    """Return a dataset by name.
+    """Return a dataset by name, or by ``package.module:loader``.
 
     ``split="all"`` pools every labelled file that is found: held-out devices do the testing, so the
     publisher's train/test border has no meaning here. ``options`` are the dataset's own, see
     ``dataset_options``.
     """
-    refuse_other_options(options, name, kinds=DATASETS, options_of=dataset_options, what="dataset")
-    entry = DATASETS[name]
+    DATASET.require_options(name, options)
+    entry = DATASET.find(name)
     if split not in get_args(Split):
         raise ConfigError(f'split must be "all", "train" or "test", got "{split}". Change it.')
-    if split != "all" and entry.find is None:
+    if split != "all" and not _has_splits(entry):
         raise ConfigError(f'Dataset {name} has no published split, got split="{split}". Use split="all".')
     folder = None if data_dir is None else Path(data_dir)
-    return entry.load(LoadRequest(data_dir=folder, seed=seed, split=split), **options)
+    request = LoadRequest(data_dir=folder, seed=seed, split=split)
+    loaded = DATASET.call(entry, options, request=request, data_dir=folder, seed=seed, split=split)
+    if not isinstance(loaded, Dataset):
+        raise DataError(
+            f"{name} must return a Dataset, got {shown(loaded)}. Make one with dataset_from_arrays(...)."
+        )
+    return loaded
+
+
+def _has_splits(entry: Any) -> bool:
+    if isinstance(entry, Entry):
+        return entry.find is not None
+    return bool({"split", "request"} & set(signature_of(entry).parameters))
 
 
 def dataset_options(name: str) -> tuple[str, ...]:
     """Return the options of one dataset: the keyword arguments of its loader."""
-    if name not in DATASETS:
-        raise ConfigError(f'Unknown dataset "{name}". {did_you_mean(name, DATASETS)}')
-    return keyword_options(DATASETS[name].load, num_positional=1)
+    return DATASET.options(name)

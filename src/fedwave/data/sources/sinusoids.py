@@ -34,7 +34,7 @@ def load_sinusoids(request: LoadRequest, *, num_devices: int = 100, samples_per_
     require_memory(
         40 * num_devices * samples_per_device,  # inputs, targets, labels and owners, while they are drawn
         what=f"{num_devices:,} waves of {samples_per_device:,} points",
-        fix="Use fewer data.num_devices or data.samples_per_device.",
+        fix="Use fewer num_devices or samples_per_device.",
     )
     rng = generator(request.seed, Stream.SYNTHETIC_DATA, STREAM_INDEX)
     amplitude = rng.uniform(*AMPLITUDES, size=(num_devices, 1))

@@ -19,9 +19,7 @@ PICTURE_ENDINGS = frozenset(
 )
 
 
-def load_arrays(
-    request: LoadRequest, *, path: Path | str | None = None, num_classes: int | None = None
-) -> Dataset:
+def load_arrays(request: LoadRequest, *, path: Path | None = None, num_classes: int | None = None) -> Dataset:
     """Return the samples of a .npz file; reads no pickle.
 
     It holds ``inputs``, and ``labels`` or ``targets`` or both; if you like also ``devices``, the owner of
@@ -50,7 +48,7 @@ def load_arrays(
 
 
 def load_image_folder(
-    request: LoadRequest, *, path: Path | str | None = None, image_size: int | Sequence[int] | None = None
+    request: LoadRequest, *, path: Path | None = None, image_size: int | Sequence[int] | None = None
 ) -> Dataset:
     """Return the pictures of a folder, one class per sub-folder, in alphabetical order.
 
@@ -125,7 +123,7 @@ def _height_and_width(image_size: int | Sequence[int] | None) -> tuple[int | Non
     return height, width
 
 
-def _require_path(name: str, path: Path | str | None, *, example: str) -> Path:
+def _require_path(name: str, path: Path | None, *, example: str) -> Path:
     if path is None:
         raise ConfigError(f'Dataset {name} needs the option path, got none. Give e.g. path = "{example}".')
     return Path(path).expanduser()

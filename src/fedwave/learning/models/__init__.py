@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from torch import Tensor
 
-from fedwave.errors import ModelError, did_you_mean
+from fedwave.errors import ModelError
 from fedwave.learning.models.base import WEIGHT_STD, Model
 from fedwave.learning.models.cnn import Cnn
 from fedwave.learning.models.mlp import Mlp
 from fedwave.learning.models.user import UserModel
+from fedwave.parts import PartKind, is_import_name
+from fedwave.settings import PositiveFloat, PositiveInt
 
-__all__ = ["MODELS", "Cnn", "Mlp", "Model", "UserModel", "build_model", "model_options"]
+__all__ = ["MODEL", "MODELS", "Cnn", "Mlp", "Model", "UserModel", "build_model", "model_options"]
 
 
 def _cnn(
     input_shape: tuple[int, ...],
     num_outputs: int,
     *,
-    channels: Sequence[int] = (32, 64, 128),
-    weight_std: float = WEIGHT_STD,
+    channels: Annotated[Sequence[PositiveInt], Field(min_length=1)] = (32, 64, 128),
+    weight_std: PositiveFloat = WEIGHT_STD,
 ) -> Model:
     if len(input_shape) != 3:
         raise ModelError(
@@ -37,8 +39,8 @@ def _mlp(
     input_shape: tuple[int, ...],
     num_outputs: int,
     *,
-    hidden: Sequence[int] = (64,),
-    weight_std: float = WEIGHT_STD,
+    hidden: Sequence[PositiveInt] = (64,),
+    weight_std: PositiveFloat = WEIGHT_STD,
 ) -> Model:
     return Mlp(input_shape, num_outputs, tuple(hidden), weight_std)
 
@@ -53,6 +55,8 @@ MODELS: dict[str, Callable[..., Model]] = {
     "mlp": _mlp,
     "softmax": _softmax,
 }
+# What fills in a factory of the user's own too; ``num_classes`` is another word for ``num_outputs``.
+MODEL = PartKind("model", MODELS, ("input_shape", "num_outputs", "num_classes"), error=ModelError)
 
 
 def build_model(
@@ -69,15 +73,9 @@ def build_model(
     ``batching`` is for the latter, see ``UserModel``; the others have one way to run many devices.
     ``samples`` (samples, *input_shape), as the model will see them, show whether it suits the data.
     """
-    known = model_options(kind)
-    for name, value in options.items():
-        if name not in known:
-            instead = (
-                f"Its options: {', '.join(known)}." if known else "It has no options; leave this one out."
-            )
-            raise ModelError(f"model.{name} is not an option of model.kind {kind}, got {value}. {instead}")
-    if ":" in kind:
-        return UserModel(kind, input_shape, num_outputs, batching=batching, samples=samples)
+    MODEL.require_options(kind, options)
+    if is_import_name(kind):
+        return UserModel(kind, input_shape, num_outputs, batching=batching, samples=samples, options=options)
     if batching != "auto":
         raise ModelError(
             f'execution.batching is for a module of your own, got "{batching}" with model.kind {kind}. '
@@ -93,12 +91,5 @@ def build_model(
 
 
 def model_options(kind: str) -> tuple[str, ...]:
-    """Return the names of the options that a kind of model has; a user's own factory has none."""
-    if ":" in kind:
-        return ()
-    if kind not in MODELS:
-        raise ModelError(
-            f'model.kind must be a model or package.module:factory, got "{kind}". '
-            + did_you_mean(kind, MODELS)
-        )
-    return tuple(inspect.signature(MODELS[kind]).parameters)[2:]  # after input_shape and num_outputs
+    """Return the names of the options that a model has."""
+    return MODEL.options(kind)

@@ -72,7 +72,7 @@ def try_meta_step(model: Model, stacked: Parameters, samples: Tensor, num_output
     except Exception as error:
         raise ModelError(
             f"model.kind {name} cannot be differentiated twice: {type(error).__name__}: {one_line(error)}. "
-            "Use differentiable layers, or algorithm.gradient = first-order with a module of its own."
+            "Use differentiable layers, or algorithm.rule = first-order with a module of its own."
         ) from error
     with torch.no_grad():
         first, second = model.outputs(stacked, inputs), model.outputs(stacked, inputs)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from fedwave.learning.models.suitability import (
     try_meta_step,
 )
 from fedwave.learning.parameters import Parameters
+from fedwave.parts import imported
 
 _TOKENS = " Its inputs are whole numbers: token ids for nn.Embedding. Give features as float32."
 
@@ -35,10 +35,10 @@ class UserModel:
     ``batching`` is ``vmap``, ``loop``, or ``auto``: vmap where it can map the module, until somebody who has
     measured both calls ``use_loop``.
 
-    ``source`` is ``package.module:factory``, or the factory itself. The module is used in evaluation mode, so
-    dropout is inactive and a run repeats bit for bit. Its forward takes (samples, *input_shape) and returns
-    (samples, num_outputs), each sample on its own. Whether it does is tried on ``samples`` of the dataset;
-    normal numbers stand in where there are none.
+    ``source`` is ``package.module:factory``, or the factory itself; it is called with ``options`` too. The
+    module is used in evaluation mode, so dropout is inactive and a run repeats bit for bit. Its forward takes
+    (samples, *input_shape) and returns (samples, num_outputs), each sample on its own. Whether it does is
+    tried on ``samples`` of the dataset; normal numbers stand in where there are none.
     """
 
     def __init__(
@@ -49,8 +49,9 @@ class UserModel:
         *,
         batching: str = "auto",
         samples: Tensor | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._set_up(source, input_shape, num_outputs)
+        self._set_up(source, input_shape, num_outputs, options or {})
         refuse_unsuitable(self._template, self._name)
         self.is_vectorised = batching != "loop"
         self._try_out(example_inputs(input_shape) if samples is None else samples)
@@ -70,13 +71,19 @@ class UserModel:
         self.is_vectorised = not is_loop
 
     def _set_up(
-        self, source: str | Callable[..., nn.Module], input_shape: tuple[int, ...], num_outputs: int
+        self,
+        source: str | Callable[..., nn.Module],
+        input_shape: tuple[int, ...],
+        num_outputs: int,
+        options: Mapping[str, Any],
     ) -> None:
         self._source = source
+        self._options = options
         self._input_shape = input_shape
         self._num_outputs = num_outputs
+        self._factory: Callable[..., nn.Module]
         if isinstance(source, str):
-            self._name, self._factory = source, import_factory(source)
+            self._name, self._factory = source, imported(source, key="model.kind", error=ModelError)
         else:
             self._name, self._factory = getattr(source, "__qualname__", repr(source)), source
         self._template = self._build(seed=0)
@@ -87,7 +94,7 @@ class UserModel:
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels to another process: how to build the module, and what only this one knows."""
         return {
-            "arguments": (self._source, self._input_shape, self._num_outputs),
+            "arguments": (self._source, self._input_shape, self._num_outputs, self._options),
             "is_vectorised": self.is_vectorised,
             "buffers": dict(self._template.named_buffers(remove_duplicate=False)),
             "frozen": {n: v.detach() for n, v in self._template.named_parameters() if not v.requires_grad},
@@ -128,7 +135,7 @@ class UserModel:
             arguments = {k: v for k, v in offered.items() if takes_any or k in {p.name for p in accepted}}
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
-                module = self._factory(**arguments)
+                module = self._factory(**arguments, **self._options)
         except (Exception, SystemExit) as error:
             raise ModelError(
                 f"model.kind {self._name} failed to build: {type(error).__name__}: {one_line(error)}. "
@@ -222,21 +229,3 @@ class UserModel:
         module = copy.deepcopy(self._template)
         module.load_state_dict(self.to_state_dict(parameters))
         return module
-
-
-def import_factory(name: str) -> Callable[..., nn.Module]:
-    """Return the function or class that ``package.module:factory`` names."""
-    module_name, _, attribute = name.partition(":")
-    advice = "Check the spelling, and that the module can be imported from where fedwave runs (PYTHONPATH)."
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # the user's module may raise anything while it is imported
-        raise ModelError(
-            f'model.kind "{name}": cannot import "{module_name}" '
-            f"({type(error).__name__}: {one_line(error)}). {advice}"
-        ) from error
-    try:
-        factory: Callable[..., nn.Module] = getattr(module, attribute)
-    except AttributeError as error:
-        raise ModelError(f'model.kind "{name}": "{module_name}" has no "{attribute}". {advice}') from error
-    return factory

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from fedwave.learning.server_steps.base import ServerStep
 from fedwave.learning.server_steps.mean import ServerMean, average
 from fedwave.learning.server_steps.momentum import ServerMomentum
+from fedwave.parts import PartKind
 
-__all__ = ["SERVER_STEPS", "ServerMean", "ServerMomentum", "ServerStep", "average"]
+__all__ = ["SERVER_STEP", "SERVER_STEPS", "ServerMean", "ServerMomentum", "ServerStep", "average"]
 
 SERVER_STEPS: dict[str, Callable[..., ServerStep]] = {
     "mean": ServerMean,
     "momentum": ServerMomentum,
 }
+SERVER_STEP = PartKind("server step", SERVER_STEPS)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from fedwave.learning.tasks.base import Metric, Task
 from fedwave.learning.tasks.classification import Classification
 from fedwave.learning.tasks.regression import Regression
+from fedwave.parts import PartKind
 
-__all__ = ["TASKS", "Classification", "Metric", "Regression", "Task"]
+__all__ = ["TASK", "TASKS", "Classification", "Metric", "Regression", "Task"]
 
-TASKS: dict[str, Callable[[], Task]] = {
+TASKS: dict[str, Callable[..., Task]] = {
     "classification": Classification,
     "regression": Regression,
 }
+TASK = PartKind("task", TASKS)

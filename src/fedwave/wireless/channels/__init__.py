@@ -1,30 +1,28 @@
-"""The kinds of channel. A new one is a file like its neighbours here, and a line in ``CHANNELS``."""
+"""The kinds of channel. A new one is a file like its neighbours here, and a line in ``CHANNELS``.
+
+A channel of one's own needs neither: settings name it as ``package.module:Name``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Union
+from typing import Any
 
-from pydantic import Field
+from fedwave.parts import PartKind
+from fedwave.wireless.channels.base import Channel, ChannelPart, ChannelSection
+from fedwave.wireless.channels.gains_file import FileConfig
+from fedwave.wireless.channels.log_distance import LogDistanceConfig
+from fedwave.wireless.channels.sionna import SionnaConfig
+from fedwave.wireless.channels.three_gpp import ThreeGppConfig
+from fedwave.wireless.channels.uniform import UniformConfig
 
-from fedwave.wireless.channels.base import Channel, ChannelKind, ChannelSection
-from fedwave.wireless.channels.gains_file import FileChannel, FileConfig
-from fedwave.wireless.channels.log_distance import LogDistanceChannel, LogDistanceConfig
-from fedwave.wireless.channels.sionna import SionnaChannel, SionnaConfig
-from fedwave.wireless.channels.three_gpp import ThreeGppChannel, ThreeGppConfig
-from fedwave.wireless.channels.uniform import UniformChannel, UniformConfig
-
-CHANNELS: dict[str, ChannelKind] = {
-    "uniform": ChannelKind(UniformConfig, UniformChannel.build),
-    "3gpp": ChannelKind(ThreeGppConfig, ThreeGppChannel.build),
-    "log-distance": ChannelKind(LogDistanceConfig, LogDistanceChannel.build),
-    "file": ChannelKind(FileConfig, FileChannel.build),
-    "sionna": ChannelKind(SionnaConfig, SionnaChannel.build),
+# Each is a section with a ``build``, or a class or function that returns a ``Channel``.
+CHANNELS: dict[str, Any] = {
+    "uniform": UniformConfig,
+    "3gpp": ThreeGppConfig,
+    "log-distance": LogDistanceConfig,
+    "file": FileConfig,
+    "sionna": SionnaConfig,
 }
+CHANNEL = PartKind("channel", CHANNELS, ("kind", "num_devices", "num_blocks", "bandwidth_hz", "seed"))
 
-if TYPE_CHECKING:
-    ChannelConfig = ChannelSection
-else:  # the settings of any kind, told apart by their ``kind``
-    _settings = tuple(kind.settings for kind in CHANNELS.values())
-    ChannelConfig = Annotated[Union[_settings], Field(discriminator="kind")]  # noqa: UP007 - made from the dict
-
-__all__ = ["CHANNELS", "Channel", "ChannelConfig", "ChannelKind", "ChannelSection"]
+__all__ = ["CHANNEL", "CHANNELS", "Channel", "ChannelPart", "ChannelSection"]

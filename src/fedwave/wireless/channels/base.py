@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from fedwave.settings import Section
+from fedwave.settings import Part
 from fedwave.units import FloatArray
 from fedwave.wireless.large_scale import LargeScale
 
@@ -48,17 +46,13 @@ class Channel(Protocol):
         ...
 
 
-class ChannelSection(Section):
-    """Settings of one kind of channel, told from the others by ``kind``."""
+class ChannelPart(Part):
+    """What a cell's ``channel`` names: a kind of ``CHANNELS``, or a class or function of the user's own."""
+
+    of: ClassVar[str] = "fedwave.wireless.channels:CHANNEL"
+
+
+class ChannelSection(ChannelPart, extra="forbid"):
+    """A channel whose options are its fields; ``build`` returns the ``Channel`` of a cell."""
 
     place: ClassVar[str] = "channel"
-
-    kind: str
-
-
-@dataclass(frozen=True)
-class ChannelKind:
-    """A kind of channel: its settings, and what builds the channel from them."""
-
-    settings: type[ChannelSection]
-    build: Callable[..., Channel]  # (settings, *, num_devices, num_blocks, bandwidth_hz, seed)

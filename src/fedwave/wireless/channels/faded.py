@@ -2,71 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from fedwave.settings import NonNegativeFloat, PositiveFloat, Section
+from fedwave.parts import PartKind
+from fedwave.settings import NonNegativeFloat, Part, PositiveFloat
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.fading import rayleigh_power, rician_power
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.sanity import gain_warnings
 from fedwave.wireless.setting_types import Decibel
 
-_BLOCKS_DIFFER = {"per_block": True}
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "none": {},
-    "rayleigh": _BLOCKS_DIFFER,
-    # Mean K-factor of UMi and UMa line of sight, TR 38.901 Table 7.5-6.
-    "rician": {**_BLOCKS_DIFFER, "rician_k_db": 9.0},
-    # 3 km/h is the report's speed of a pedestrian, Table 7.2-1.
-    "delay-line": {"ergodic": True, "speed_km_per_h": 3.0, "round_interval_s": None},
-}
+
+class Fading(Protocol):
+    """Small-scale fading: a random factor of mean 1 on the power gain."""
+
+    def faded(self, large_scale: LargeScale, *, num_blocks: int, rng: np.random.Generator) -> FloatArray:
+        """Return the large-scale gains (n,) times fading: (n, M), or (n,) where blocks do not differ."""
+        ...
 
 
-class FadingConfig(Section):
-    """Small-scale fading: a random factor of mean 1 on the power gain.
+class FadingPart(Part):
+    """What a channel's ``fading`` names: a kind of ``FADINGS``, or one of the user's own."""
 
-    Where the channel knows the line of sight, "rician" applies to devices in sight, the others are Rayleigh.
-    "delay-line" draws each device's echoes by TR 38.901, clause 7.5, so that neighbouring blocks are alike.
+    of: ClassVar[str] = "fedwave.wireless.channels.faded:FADING"
+
+    kind: str = "none"
+
+
+class NoFading(FadingPart, extra="forbid"):
+    """Gains stay as the places make them."""
+
+    kind: Literal["none"] = "none"
+
+    def faded(self, large_scale: LargeScale, *, num_blocks: int, rng: np.random.Generator) -> FloatArray:
+        """Return the large-scale gains."""
+        del num_blocks, rng
+        return large_scale.gain.copy()
+
+
+class RayleighFading(FadingPart, extra="forbid"):
+    """Many echoes and no steady path."""
+
+    kind: Literal["rayleigh"] = "rayleigh"
+    per_block: bool = True  # False: all blocks of a device fade together
+
+    def faded(self, large_scale: LargeScale, *, num_blocks: int, rng: np.random.Generator) -> FloatArray:
+        """Return the gains times an exponential factor."""
+        shape = (len(large_scale.gain), num_blocks if self.per_block else 1)
+        return _times(large_scale.gain, rayleigh_power(shape, rng=rng), per_block=self.per_block)
+
+
+class RicianFading(FadingPart, extra="forbid"):
+    """A steady path beside the echoes; where the channel knows the line of sight, for devices in sight alone.
+
+    The others are Rayleigh.
     """
 
-    place: ClassVar[str] = "channel.fading"
-    choice: ClassVar[str | None] = "kind"
+    kind: Literal["rician"] = "rician"
+    # How far the steady path stands above the scattered rest: mean of UMi and UMa line of sight, TR 38.901
+    # Table 7.5-6.
+    rician_k_db: Decibel = 9.0
+    per_block: bool = True  # False: all blocks of a device fade together
 
-    kind: Literal["none", "rayleigh", "rician", "delay-line"] = "none"
-    rician_k_db: Decibel | None = None  # how far the steady path stands above the scattered rest
-    per_block: bool | None = None  # False: all blocks of a device fade together
-    ergodic: bool | None = None  # an upload outlasts the fading; False: it meets one snapshot of it
-    speed_km_per_h: NonNegativeFloat | None = None  # of all devices, for coherence and correlated rounds
-    round_interval_s: PositiveFloat | None = None  # rounds are this far apart; None: they fade independently
-
-    @classmethod
-    def options_of(cls, value: str) -> Mapping[str, Any]:
-        """Return what a kind of fading can be told, with the defaults."""
-        return _OPTIONS.get(value, {})
-
-
-def fade(
-    large_scale: LargeScale, fading: FadingConfig, *, num_blocks: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return the large-scale gains (n,) times fading: (n, M), or (n,) where blocks do not differ."""
-    gain = large_scale.gain
-    if fading.kind == "none":
-        return gain.copy()
-    shape = (len(gain), num_blocks if fading.per_block else 1)
-    if fading.kind == "rayleigh":
-        power = rayleigh_power(shape, rng=rng)
-    else:
-        assert fading.rician_k_db is not None  # options_of
+    def faded(self, large_scale: LargeScale, *, num_blocks: int, rng: np.random.Generator) -> FloatArray:
+        """Return the gains times a Rician factor."""
+        gain = large_scale.gain
+        shape = (len(gain), num_blocks if self.per_block else 1)
         # Only a device in sight has a steady path; K = 0 is Rayleigh.
         in_sight = large_scale.is_line_of_sight
         share_in_sight = np.ones(len(gain)) if in_sight is None else in_sight.astype(np.float64)
-        k_factor = db_to_linear(fading.rician_k_db) * share_in_sight[:, np.newaxis]
-        power = rician_power(shape, k_factor=k_factor, rng=rng)
+        k_factor = db_to_linear(self.rician_k_db) * share_in_sight[:, np.newaxis]
+        return _times(gain, rician_power(shape, k_factor=k_factor, rng=rng), per_block=self.per_block)
+
+
+class DelayLineFading(FadingPart, extra="forbid"):
+    """Each device's echoes by TR 38.901, clause 7.5, so that neighbouring blocks are alike.
+
+    The channel draws them: only "3gpp" has their tables.
+    """
+
+    kind: Literal["delay-line"] = "delay-line"
+    ergodic: bool = True  # an upload outlasts the fading; False: it meets one snapshot of it
+    # Of all devices, for coherence and correlated rounds; the report's pedestrian, Table 7.2-1.
+    speed_km_per_h: NonNegativeFloat = 3.0
+    round_interval_s: PositiveFloat | None = None  # rounds are this far apart; None: they fade independently
+
+
+FADINGS: dict[str, Any] = {
+    "none": NoFading,
+    "rayleigh": RayleighFading,
+    "rician": RicianFading,
+    "delay-line": DelayLineFading,
+}
+FADING = PartKind("fading", FADINGS, ("kind",))
+
+
+def _times(gain: FloatArray, power: FloatArray, *, per_block: bool) -> FloatArray:
     power *= gain[:, np.newaxis]
-    return power if fading.per_block else power[:, 0]
+    return power if per_block else power[:, 0]
 
 
 def place_warnings(large_scale: LargeScale) -> tuple[str, ...]:

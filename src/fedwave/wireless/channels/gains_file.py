@@ -22,6 +22,17 @@ class FileConfig(ChannelSection):
     in_db: bool = False
     beyond_last_round: Literal["error", "cycle"] = "error"
 
+    def build(self, *, num_devices: int, num_blocks: int) -> FileChannel:
+        """Return the channel after reading and checking the file."""
+        file = load_gains(
+            self.path,
+            num_devices=num_devices,
+            num_blocks=num_blocks,
+            in_db=self.in_db,
+            beyond_last_round=self.beyond_last_round,
+        )
+        return FileChannel(file=file)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FileChannel:
@@ -30,22 +41,6 @@ class FileChannel:
     file: GainsFile
     large_scale: None = None
     ergodic_k_factor: None = None
-
-    @classmethod
-    def build(
-        cls, config: FileConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
-    ) -> FileChannel:
-        """Return the channel after reading and checking the file."""
-        del bandwidth_hz, seed
-        return cls(
-            file=load_gains(
-                config.path,
-                num_devices=num_devices,
-                num_blocks=num_blocks,
-                in_db=config.in_db,
-                beyond_last_round=config.beyond_last_round,
-            )
-        )
 
     @property
     def has_own_rounds(self) -> bool:

@@ -12,11 +12,11 @@ from fedwave.errors import ProblemError
 from fedwave.settings import NonNegativeFloat, PositiveFloat
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
+from fedwave.wireless.channels.faded import Fading, FadingPart, NoFading, place_warnings
 from fedwave.wireless.geometry import ground_distance_m
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.path_loss import log_distance_path_loss_db
-from fedwave.wireless.placement import Placement
+from fedwave.wireless.placement import PlacementPart, place_devices
 from fedwave.wireless.setting_types import Decibel
 from fedwave.wireless.shadowing import draw_shadowing_db
 from fedwave.wireless.streams import FleetStream, fleet_generator
@@ -31,8 +31,8 @@ class LogDistanceConfig(ChannelSection):
     exponent: PositiveFloat
     shadowing_std_db: NonNegativeFloat = 0.0
     antenna_gain_db: Decibel = 0.0  # both ends together
-    placement: Placement
-    fading: FadingConfig = FadingConfig()
+    placement: PlacementPart
+    fading: FadingPart = NoFading()
 
     @model_validator(mode="after")
     def _check_fading(self) -> LogDistanceConfig:
@@ -42,26 +42,9 @@ class LogDistanceConfig(ChannelSection):
             )
         return self
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LogDistanceChannel:
-    """Places and shadowing drawn once, fading each round."""
-
-    large_scale: LargeScale
-    fading: FadingConfig
-    num_blocks: int
-    has_own_rounds: bool = False
-    ergodic_k_factor: None = None
-
-    @classmethod
-    def build(
-        cls, config: LogDistanceConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
-    ) -> LogDistanceChannel:
+    def build(self, *, num_devices: int, num_blocks: int, seed: int) -> LogDistanceChannel:
         """Return the channel with its places and shadowing drawn."""
-        del bandwidth_hz
-        position_m = config.placement.positions_m(
-            num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
-        )
+        position_m = place_devices(self.placement, num_devices, seed=seed)
         distance_m = ground_distance_m(position_m)
         _refuse_zero_distance(distance_m)
         large_scale = LargeScale(
@@ -70,17 +53,29 @@ class LogDistanceChannel:
             is_line_of_sight=None,
             path_loss_db=log_distance_path_loss_db(
                 distance_m,
-                reference_loss_db=config.reference_loss_db,
-                reference_distance_m=config.reference_distance_m,
-                exponent=config.exponent,
+                reference_loss_db=self.reference_loss_db,
+                reference_distance_m=self.reference_distance_m,
+                exponent=self.exponent,
             ),
             shadowing_db=draw_shadowing_db(
-                np.full(num_devices, config.shadowing_std_db),
+                np.full(num_devices, self.shadowing_std_db),
                 rng=fleet_generator(seed, FleetStream.SHADOWING),
             ),
-            antenna_gain_db=config.antenna_gain_db,
+            antenna_gain_db=self.antenna_gain_db,
         )
-        return cls(large_scale=large_scale, fading=config.fading, num_blocks=num_blocks)
+        fading = self.fading.create("cell.channel.fading")
+        return LogDistanceChannel(large_scale=large_scale, fading=fading, num_blocks=num_blocks)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogDistanceChannel:
+    """Places and shadowing drawn once, fading each round."""
+
+    large_scale: LargeScale
+    fading: Fading
+    num_blocks: int
+    has_own_rounds: bool = False
+    ergodic_k_factor: None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -90,7 +85,7 @@ class LogDistanceChannel:
     def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
         """Return the large-scale gains times fresh fading."""
         del round_index
-        return fade(self.large_scale, self.fading, num_blocks=self.num_blocks, rng=rng)
+        return self.fading.faded(self.large_scale, num_blocks=self.num_blocks, rng=rng)
 
 
 def _refuse_zero_distance(distance_m: FloatArray) -> None:

@@ -12,10 +12,9 @@ from fedwave.errors import ProblemError
 from fedwave.settings import NonNegativeFloat, PositiveFloat, PositiveInt
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.placement import Placement
+from fedwave.wireless.placement import PlacementPart, place_devices
 from fedwave.wireless.sanity import gain_warnings
 from fedwave.wireless.sionna import sionna_gains
-from fedwave.wireless.streams import FleetStream, fleet_generator
 
 _BASE_STATION_M = {"umi": 10.0, "uma": 25.0, "rma": 35.0}
 
@@ -28,10 +27,27 @@ class SionnaConfig(ChannelSection):
     carrier_frequency_hz: Annotated[float, Field(ge=0.5e9, le=100e9)]
     base_station_height_m: PositiveFloat | None = None  # None: the scenario's own
     device_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
-    placement: Placement
+    placement: PlacementPart
     num_rounds: PositiveInt  # all are drawn at once
     round_interval_s: PositiveFloat = 10.0
     speed_km_per_h: NonNegativeFloat = 3.0
+
+    def build(self, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int) -> SionnaChannel:
+        """Return the channel after Sionna has drawn all rounds."""
+        gains = sionna_gains(
+            self.scenario,
+            carrier_frequency_hz=self.carrier_frequency_hz,
+            position_m=place_devices(self.placement, num_devices, seed=seed),
+            base_station_height_m=self.base_station_height_m or _BASE_STATION_M[self.scenario],
+            device_height_m=self.device_height_m,
+            num_blocks=num_blocks,
+            bandwidth_hz=bandwidth_hz,
+            num_rounds=self.num_rounds,
+            round_interval_s=self.round_interval_s,
+            speed_m_per_s=self.speed_km_per_h / 3.6,
+            seed=seed,
+        )
+        return SionnaChannel(gains=gains)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,28 +58,6 @@ class SionnaChannel:
     large_scale: None = None  # Sionna keeps it to itself
     has_own_rounds: bool = True
     ergodic_k_factor: None = None
-
-    @classmethod
-    def build(
-        cls, config: SionnaConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
-    ) -> SionnaChannel:
-        """Return the channel after Sionna has drawn all rounds."""
-        gains = sionna_gains(
-            config.scenario,
-            carrier_frequency_hz=config.carrier_frequency_hz,
-            position_m=config.placement.positions_m(
-                num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
-            ),
-            base_station_height_m=config.base_station_height_m or _BASE_STATION_M[config.scenario],
-            device_height_m=config.device_height_m,
-            num_blocks=num_blocks,
-            bandwidth_hz=bandwidth_hz,
-            num_rounds=config.num_rounds,
-            round_interval_s=config.round_interval_s,
-            speed_m_per_s=config.speed_km_per_h / 3.6,
-            seed=seed,
-        )
-        return cls(gains=gains)
 
     @property
     def warnings(self) -> tuple[str, ...]:

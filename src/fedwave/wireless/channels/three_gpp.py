@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.channels.faded import FadingConfig, fade, place_warnings
+from fedwave.wireless.channels.faded import DelayLineFading, Fading, FadingPart, NoFading, place_warnings
 from fedwave.wireless.geometry import ground_distance_m
 from fedwave.wireless.large_scale import LargeScale
 from fedwave.wireless.multipath import (
@@ -31,7 +31,7 @@ from fedwave.wireless.path_loss import (
     draw_environment_height_m,
     highest_environment_m,
 )
-from fedwave.wireless.placement import Placement
+from fedwave.wireless.placement import PlacementPart, place_devices
 from fedwave.wireless.setting_types import Decibel
 from fedwave.wireless.shadowing import draw_shadowing_db
 from fedwave.wireless.streams import FleetStream, fleet_generator
@@ -59,8 +59,8 @@ class ThreeGppConfig(ChannelSection):
     line_of_sight: Literal["random", "always", "never"] = "random"
     shadowing: bool = True
     antenna_gain_db: Decibel = 0.0  # both ends together
-    placement: Placement
-    fading: FadingConfig = FadingConfig()
+    placement: PlacementPart
+    fading: FadingPart = NoFading()
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:
@@ -79,10 +79,16 @@ class ThreeGppConfig(ChannelSection):
         return self
 
     @property
+    def delay_line(self) -> DelayLineFading | None:
+        """The echoes that are asked for; None: fading of another kind."""
+        return self.fading if isinstance(self.fading, DelayLineFading) else None
+
+    @property
     def max_doppler_hz(self) -> float:
         """v f / c of the fading's speed; 0 where the fading has none."""
+        speed_km_per_h = 0.0 if self.delay_line is None else self.delay_line.speed_km_per_h
         return max_doppler_hz(
-            speed_m_per_s=(self.fading.speed_km_per_h or 0.0) / 3.6,
+            speed_m_per_s=speed_km_per_h / 3.6,
             carrier_frequency_hz=self.carrier_frequency_hz,
         )
 
@@ -95,42 +101,24 @@ class ThreeGppConfig(ChannelSection):
             **{name: value for name, value in given.items() if value is not None},
         )
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ThreeGppChannel:
-    """Places, sight, shadowing and echoes drawn once, fading each round."""
-
-    config: ThreeGppConfig
-    large_scale: LargeScale
-    num_blocks: int
-    bandwidth_hz: float
-    multipath: Multipath | None  # None: fading of another kind than delay-line
-    moving_rays: MovingRays | None  # None: rounds fade independently
-    has_own_rounds: bool = False
-
-    @classmethod
-    def build(
-        cls, config: ThreeGppConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
-    ) -> ThreeGppChannel:
+    def build(self, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int) -> ThreeGppChannel:
         """Return the channel with its places, lines of sight and shadowing drawn."""
-        position_m = config.placement.positions_m(
-            num_devices, rng=fleet_generator(seed, FleetStream.POSITION)
-        )
+        position_m = place_devices(self.placement, num_devices, seed=seed)
         distance_m = ground_distance_m(position_m)
-        scenario = config.build_scenario()
+        scenario = self.build_scenario()
         if isinstance(scenario, UrbanMacro):  # its h_E differs from device to device
             environment_height_m = draw_environment_height_m(
                 distance_m,
-                device_height_m=config.device_height_m,
+                device_height_m=self.device_height_m,
                 rng=fleet_generator(seed, FleetStream.ENVIRONMENT_HEIGHT),
             )
             scenario = dataclasses.replace(scenario, environment_height_m=environment_height_m)
         in_sight = _draw_line_of_sight(
-            config.line_of_sight,
+            self.line_of_sight,
             scenario.los_probability(distance_m),
             rng=fleet_generator(seed, FleetStream.LINE_OF_SIGHT),
         )
-        shadowing_std_db = scenario.shadowing_std_db(distance_m, in_sight) * float(config.shadowing)
+        shadowing_std_db = scenario.shadowing_std_db(distance_m, in_sight) * float(self.shadowing)
         large_scale = LargeScale(
             position_m=position_m,
             distance_m=distance_m,
@@ -139,11 +127,12 @@ class ThreeGppChannel:
             shadowing_db=draw_shadowing_db(
                 shadowing_std_db, rng=fleet_generator(seed, FleetStream.SHADOWING)
             ),
-            antenna_gain_db=config.antenna_gain_db,
+            antenna_gain_db=self.antenna_gain_db,
         )
-        multipath, rays = _draw_echoes(config, in_sight, seed=seed)
-        return cls(
-            config=config,
+        multipath, rays = _draw_echoes(self, in_sight, seed=seed)
+        return ThreeGppChannel(
+            config=self,
+            fading=self.fading.create("cell.channel.fading"),
             large_scale=large_scale,
             num_blocks=num_blocks,
             bandwidth_hz=bandwidth_hz,
@@ -151,10 +140,26 @@ class ThreeGppChannel:
             moving_rays=rays,
         )
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThreeGppChannel:
+    """Places, sight, shadowing and echoes drawn once, fading each round."""
+
+    config: ThreeGppConfig
+    fading: Fading  # unless it is a delay line
+    large_scale: LargeScale
+    num_blocks: int
+    bandwidth_hz: float
+    multipath: Multipath | None  # None: fading of another kind than delay-line
+    moving_rays: MovingRays | None  # None: rounds fade independently
+    has_own_rounds: bool = False
+
     @property
     def ergodic_k_factor(self) -> FloatArray | None:
         """Each device's K where uploads outlast the fading."""
-        return self.multipath.k_factor if self.multipath is not None and self.config.fading.ergodic else None
+        delay_line = self.config.delay_line
+        is_ergodic = delay_line is not None and delay_line.ergodic
+        return self.multipath.k_factor if self.multipath is not None and is_ergodic else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -168,13 +173,14 @@ class ThreeGppChannel:
 
     def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
         """Return the large-scale gains times the round's fading; alone, if uploads outlast it."""
-        if self.multipath is None:
-            return fade(self.large_scale, self.config.fading, num_blocks=self.num_blocks, rng=rng)
-        if self.config.fading.ergodic:
+        delay_line = self.config.delay_line
+        if self.multipath is None or delay_line is None:
+            return self.fading.faded(self.large_scale, num_blocks=self.num_blocks, rng=rng)
+        if delay_line.ergodic:
             return self.large_scale.gain.copy()
         if self.moving_rays is not None:
-            assert self.config.fading.round_interval_s is not None  # _draw_echoes
-            echo, steady = self.moving_rays.echoes(round_index * self.config.fading.round_interval_s)
+            assert delay_line.round_interval_s is not None  # _draw_echoes
+            echo, steady = self.moving_rays.echoes(round_index * delay_line.round_interval_s)
         else:
             echo, steady = independent_echoes(self.multipath, rng=rng)
         fading = self.multipath.block_gain(
@@ -186,7 +192,7 @@ class ThreeGppChannel:
 def _draw_echoes(
     config: ThreeGppConfig, in_sight: BoolArray, *, seed: int
 ) -> tuple[Multipath | None, MovingRays | None]:
-    if config.fading.kind != "delay-line":
+    if config.delay_line is None:
         return None, None
     rng = fleet_generator(seed, FleetStream.MULTIPATH)
     multipath = draw_multipath(
@@ -199,7 +205,7 @@ def _draw_echoes(
         ),
         rng=rng,
     )
-    if config.fading.round_interval_s is None:
+    if config.delay_line.round_interval_s is None:
         return multipath, None
     return multipath, MovingRays.draw(multipath, max_doppler_hz=config.max_doppler_hz, rng=rng)
 

@@ -27,6 +27,10 @@ class UniformConfig(ChannelSection):
             raise ValueError(f"low must not exceed high = {self.high:g}, got {self.low:g}. Swap them")
         return self
 
+    def build(self, *, num_devices: int) -> UniformChannel:
+        """Return the channel; nothing is drawn yet."""
+        return UniformChannel(low=self.low, high=self.high, num_devices=num_devices)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UniformChannel:
@@ -38,14 +42,6 @@ class UniformChannel:
     large_scale: None = None
     ergodic_k_factor: None = None
     has_own_rounds: bool = False
-
-    @classmethod
-    def build(
-        cls, config: UniformConfig, *, num_devices: int, num_blocks: int, bandwidth_hz: float, seed: int
-    ) -> UniformChannel:
-        """Return the channel; nothing is drawn yet."""
-        del num_blocks, bandwidth_hz, seed
-        return cls(low=config.low, high=config.high, num_devices=num_devices)
 
     @property
     def warnings(self) -> tuple[str, ...]:
