@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import METHODS, AllocationProblem, Status, allocate, violations
+from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import random_problem, small_problem
 
 
@@ -227,3 +228,58 @@ def test_a_deadline_that_nobody_can_keep_is_named_for_each_late_device():
         "device 0 computes for 0.5 s, above 0.4 (max_compute_delay_s)",
         "device 1 computes for 2 s, above 0.4 (max_compute_delay_s)",
     )
+
+
+def test_each_broken_limit_of_the_link_is_named():
+    problem = AllocationProblem(
+        contribution=[1.0, 1.0],
+        channel_gain=1.0,
+        interference_w=[0.0, 0.0],
+        max_power_w=8.0,
+        workload_cycles=[1.0, 1.0],
+        max_frequency_hz=2.0,
+        capacitance=0.0,
+        model_bits=1,
+        bandwidth_hz=1,
+        noise_psd_w_per_hz=1,
+        energy_weight=1,
+        delay_weight=1,
+    )
+    given = replace(
+        allocate(problem),
+        block_of_device=np.array([0, 1]),
+        transmit_power_w=np.array([1.0, 3.0]),
+        cpu_frequency_hz=np.array([1.0, 0.5]),
+    )
+    assert violations(problem, given) == ()
+    for terms, line in (
+        ({"min_snr": 2.0}, "device 0 sends at an SNR of 1, below 2 (min_snr)"),
+        ({"min_frequency_hz": 0.75}, "device 1 computes at 0.5 Hz, below 0.75 (min_frequency_hz)"),
+        (
+            {"max_round_delay_s": 2.75},
+            "device 0 uploads until 3 s of the round, above 2.75 (max_round_delay_s)",
+        ),
+        (
+            {"max_round_delay_s": 3.0, "fixed_delay_s": 0.25},
+            "device 0 uploads until 3.25 s of the round, above 3 (max_round_delay_s)",
+        ),
+        (
+            {"max_round_delay_s": 1.75},
+            "computing ends after 2 s of the round, above 1.75 (max_round_delay_s)",
+        ),
+        (
+            {"radio": RadioPower(amplifier_efficiency=0.5, circuit_power_w=1.0), "max_energy_j": 3.25},
+            "device 1 uploads with 3.5 J, above 3.25 (max_energy_j)",
+        ),
+        (
+            {"rate": RateModel(max_spectral_efficiency=1.0), "max_energy_j": 2.0},
+            "device 1 uploads with 3 J, above 2 (max_energy_j)",
+        ),
+        (
+            {"rate": RateModel(min_snr=2.0)},
+            "device 0 sends nothing on block 0 (1 W at a gain of 1): it never finishes",
+        ),
+    ):
+        assert violations(replace(problem, **terms), given) == (line,)
+    kept = replace(problem, min_snr=1.0, max_round_delay_s=3.0, min_frequency_hz=0.5, max_energy_j=1.5)
+    assert violations(kept, given) == ()

@@ -15,6 +15,7 @@ from fedwave.allocation import (
     objective_terms,
     pareto_front,
 )
+from fedwave.wireless.rate import RadioPower
 from tests.allocation.allocation_problems import random_problem, small_problem
 
 
@@ -107,3 +108,16 @@ def test_a_front_is_described_point_by_point():
     ]
     for name, values in plain.items():
         assert values == getattr(front, name).tolist()
+
+
+def test_terms_and_description_count_what_arrives():
+    problem = small_problem(packet_error_waterfall=0.2, radio=RadioPower(circuit_power_w=0.1))
+    found = allocate(problem)
+    terms = objective_terms(problem, found)
+    assert terms[0].name == "expected contribution of the selected"
+    assert sum(term.worth for term in terms) == pytest.approx(found.objective)
+    plain = describe(problem, found)
+    entry = account(problem, found)
+    assert plain["device_success_probability"] == entry.success_probability.tolist()
+    assert 0 < min(entry.success_probability[found.selected]) < 1
+    assert entry.success_probability[found.block_of_device < 0].tolist() == [0.0]

@@ -85,3 +85,9 @@ class Page:
         given = {"x-fedwave-token": self.guard.token, **headers}
         body = json.dumps({} if content is None else content).encode()
         return self.send(f"/api/{name}", method="POST", body=body, headers=given)
+
+
+def question(page: Page, source: str = "umi-3.5ghz", **moved: Any) -> dict[str, Any]:
+    """Return what the page asks of a cell after these sliders were moved."""
+    view = page.ask("defaults", {"source": source}).json["view"]
+    return {"source": source, "view": view | moved}

@@ -1,4 +1,4 @@
-"""A finished run over a street cell with lost uploads, made once."""
+"""A page, and finished runs to show on it, made once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedwave import load_experiment, run_experiment
+from tests.explore.asking import Page
 
 HOSTILE = '<img src=x onerror="document.title=1">'
 
@@ -31,3 +32,8 @@ def plain_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of two rounds without a cell."""
     folder = tmp_path_factory.mktemp("runs") / "plain"
     return run_experiment(load_experiment("digits/nufm", ["num_rounds=2"]), folder).path
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page()

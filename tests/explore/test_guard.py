@@ -7,11 +7,6 @@ import pytest
 from tests.explore.asking import PORT, Page
 
 
-@pytest.fixture(scope="module")
-def page() -> Page:
-    return Page()
-
-
 @pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"[::1]:{PORT}"])
 def test_the_page_itself_is_answered(page: Page, host: str) -> None:
     assert page.ask("start", host=host, origin=f"http://{host}").status == 200

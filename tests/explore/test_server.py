@@ -15,11 +15,6 @@ from fedwave.explore.workbench import open_all
 from tests.explore.asking import Page
 
 
-@pytest.fixture(scope="module")
-def page() -> Page:
-    return Page()
-
-
 @pytest.mark.parametrize(
     "path",
     [

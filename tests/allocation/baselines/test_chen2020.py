@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import fedwave.allocation.baselines.chen2020 as chen_module
-from fedwave.allocation import Status, account, allocate
+from fedwave.allocation import (
+    Status,
+    account,
+    allocate,
+    violations,
+)
 from fedwave.errors import ProblemError
 from tests.allocation.allocation_oracles import assignments
 from tests.allocation.allocation_problems import paper_problem
@@ -59,3 +66,29 @@ def test_pruning_many_devices_does_not_change_the_matching(monkeypatch):
             patch.setattr(chen_module, "undominated", lambda criteria, depth: np.arange(criteria[0].size))
             whole = allocate(problem, "chen2020")
         np.testing.assert_array_equal(pruned.block_of_device, whole.block_of_device)
+
+
+def test_chen2020_plans_for_outage_deadline_and_the_problems_packet_errors():
+    plain = paper_problem(3)
+    old = allocate(plain, "chen2020")
+    snr = plain.snr_of(old.selected, old.block_of_device[old.selected], old.transmit_power_w[old.selected])
+    for terms in (
+        {"min_snr": float(np.median(snr))},
+        {"max_round_delay_s": old.compute_delay_s + 0.5 * old.upload_delay_s},
+        {
+            "min_snr": 0.1,
+            "max_round_delay_s": old.compute_delay_s + 0.7 * old.upload_delay_s,
+            "fixed_delay_s": 0.1,
+        },
+    ):
+        problem = replace(plain, **terms)
+        found = allocate(problem, "chen2020")
+        assert found.status is Status.FEASIBLE
+        assert found.num_selected > 0
+        assert violations(problem, found) == ()
+    own = allocate(replace(plain, packet_error_waterfall=0.1), "chen2020")
+    same = allocate(plain, "chen2020", waterfall_threshold=0.1)
+    assert_array_equal(own.block_of_device, same.block_of_device)
+    assert set(own.selected) != set(old.selected)
+    theirs = allocate(plain, "chen2020", waterfall_threshold=1.08)
+    assert_array_equal(old.block_of_device, theirs.block_of_device)

@@ -9,7 +9,13 @@ import fedwave.allocation.baselines.ives as ives_module
 from fedwave.allocation import Status, allocate, total_cost
 from fedwave.errors import FedwaveError, ProblemError
 from tests.allocation.allocation_oracles import powers_by_stragglers
-from tests.allocation.allocation_problems import paper_problem, problems, small_problem
+from tests.allocation.allocation_problems import (
+    FEATURES,
+    link_problem,
+    paper_problem,
+    problems,
+    small_problem,
+)
 
 
 def literal_ives(problem, max_iterations=50):
@@ -119,3 +125,19 @@ def test_large_problems_are_pruned_without_changing_the_value(monkeypatch):
             patch.setattr(ives_module, "_DENSE_PAIRS", 10)
             pruned = allocate(problem, "ives", start=start, keep_negative=True)
         np.testing.assert_allclose(pruned.trace, whole.trace, rtol=1e-9)
+
+
+def some_features(rng, share):
+    return [feature for feature in FEATURES if rng.random() < share]
+
+
+def test_ives_climbs_with_every_term_and_never_beats_the_optimum():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        problem = link_problem(rng, some_features(rng, 0.6), max_devices=8, max_blocks=4)
+        found = allocate(problem, "ives", keep_negative=True)  # raises if the objective falls
+        if np.isfinite(found.objective) and found.num_selected:
+            assert found.trace.max() == pytest.approx(found.objective, rel=1e-9, abs=1e-9)
+            best = allocate(problem)
+            helped = allocate(problem, "ives", start=best.upload_delay_s) if best.num_selected else best
+            assert helped.objective <= best.objective + 1e-9 * abs(best.objective)

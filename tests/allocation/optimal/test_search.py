@@ -151,32 +151,6 @@ def test_fewer_devices_than_blocks(num_devices):
     assert upload_value(problem, found) == pytest.approx(best_by_brute_force(problem))
 
 
-def test_no_blocks_or_no_devices_have_the_trivial_answer():
-    found = allocate(small_problem(interference_w=[]))
-    assert (found.status, found.reason, found.num_selected) == (Status.OPTIMAL, "there are no blocks", 0)
-    assert found.objective == pytest.approx(-compute_cost(small_problem(), found.cpu_frequency_hz))
-    empty = dict.fromkeys(
-        ("contribution", "channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance"),
-        np.zeros(0),
-    )
-    found = allocate(small_problem(**empty))
-    assert (found.status, found.reason, found.objective) == (Status.OPTIMAL, "there are no devices", 0.0)
-
-
-def test_nobody_uploads_when_no_contribution_is_positive():
-    found = allocate(small_problem(contribution=[-1.0, 0.0, -2.0]))
-    assert found.status is Status.OPTIMAL
-    assert found.num_selected == 0
-    assert found.reason == "no device that may upload has a contribution > 0"
-    assert found.gap == 0.0
-
-
-def test_nobody_uploads_when_nothing_is_worth_its_cost():
-    found = allocate(small_problem(delay_weight=1e6))
-    assert (found.status, found.num_selected) == (Status.OPTIMAL, 0)
-    assert found.reason == "no upload is worth its energy and delay"
-
-
 def test_without_any_weight_the_largest_contributions_win():
     found = allocate(small_problem(energy_weight=0, delay_weight=0))
     assert found.status is Status.OPTIMAL

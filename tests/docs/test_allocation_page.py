@@ -1,3 +1,5 @@
+"""docs/allocation.md is true: its code runs, its table names the methods there are."""
+
 from __future__ import annotations
 
 import re
