@@ -98,3 +98,29 @@ class AskToStopAfter(StopAfter):
             super().round_done(record)
         except KeyboardInterrupt:
             raise StopRun("good enough") from None
+
+
+TINY: dict[str, Any] = {
+    "data": {"dataset": {"shape": [6]}},
+    "model": {"kind": "softmax"},
+    "num_rounds": 4,
+}
+
+
+def tiny(**changes: Any) -> Any:
+    return experiment(**{**TINY, **changes})
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file in a folder but its lock, by name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))

@@ -21,6 +21,9 @@ from fedwave.runs.compare import (
     paired_ratio,
 )
 from tests.runs.paid_runs import OURS, THEIRS, paid_runs
+from tests.runs.small_runs import (
+    edit,
+)
 from tests.runs.written_runs import write_run
 
 ERROR = "mean_absolute_error"
@@ -136,3 +139,27 @@ def test_a_ratio_of_costs_is_taken_within_each_seed() -> None:
     assert found == ratio_interval([2.0, 8.0, 4.0])  # seeds 0, 1, 2; the others have no partner
     assert paired_ratio(theirs, ours, "energy_j", target=0.8).mean == pytest.approx(1.0)
     assert paired_ratio(theirs, ours, "delay_s", target=0.9).count == 0  # nobody reaches it
+
+
+def test_one_run_given_twice_is_refused(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", "a", [0.5])
+    with pytest.raises(RunError, match="are the same run .seed 0.: it would count as two seeds"):
+        group_by_name([run, run])
+    with pytest.raises(RunError, match="Give each run once"):
+        group_by_name([run, write_run(tmp_path / "copy", "a", [0.5])])
+
+
+def test_runs_of_one_name_and_other_settings_are_told_apart(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "a", "a", [0.5], seed=0),
+        write_run(tmp_path / "b", "a", [0.5], seed=1),
+        write_run(tmp_path / "c", "a", [0.5], seed=0),
+    ]
+    edit(tmp_path / "c" / "config.toml", "meta_lr = 0.001", "meta_lr = 0.5")
+    from fedwave.runs.compare import read_run
+
+    groups = group_by_name([*runs[:2], read_run(tmp_path / "c")])
+    assert [(name, len(group)) for name, group in groups.items()] == [
+        ("a (meta_lr=0.001)", 2),
+        ("a (meta_lr=0.5)", 1),
+    ]

@@ -102,15 +102,3 @@ def test_the_chosen_are_told_their_block_power_and_frequency() -> None:
     for reply in reports:
         metrics = reply.content.metric_records["metrics"]
         assert {"channel_gain", "max_power_w", "max_frequency_hz", "cycles_per_sample"} <= set(metrics)
-
-
-def test_a_device_of_the_experiment_evaluates_the_model_after_adaptation() -> None:
-    config = {"experiment": "digits/nufm", "overrides": f"{SMALL} selection.num_selected=3"}
-    simulation = simulation_of(config)
-    grid = FakeGrid(client_app(device_of_experiment), len(simulation.train), config)
-    server = strategy_of_experiment(simulation, evaluate_every=1)
-    result = server.start(grid, initial_arrays(simulation), num_rounds=1)
-    figures = result.evaluate_metrics_clientapp[1]
-    assert set(figures) == {"loss", "accuracy"}
-    assert 0 < figures["loss"] < 5
-    assert 0 <= figures["accuracy"] <= 1

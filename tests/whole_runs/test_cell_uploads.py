@@ -21,7 +21,7 @@ from fedwave.runs.run import run_experiment
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 from tests.experiments.cell_tables import PAPER_CELL, experiment, one_round, planner_of, rows
-from tests.runs.test_cell_runs import assert_tables_add_up
+from tests.whole_runs.test_cell_runs import assert_tables_add_up
 
 
 def mean_of(sim: Simulation, start: State, positions: list[int], bits: int = 32) -> dict[str, np.ndarray]:

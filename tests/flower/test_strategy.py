@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from flwr.app import MetricRecord
 
 from fedwave.errors import RunError
 from fedwave.flower import Grant, RadioFacts, TwoPhase, client_app
-from fedwave.flower.messages import message_to
 from fedwave.learning.server_steps.mean import ServerMean
 from fedwave.server import Reports
 from fedwave.simulation.round import Federation
@@ -16,11 +16,17 @@ from fedwave.simulation.world import IdealWorld
 from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
-from tests.flower.toy import Quadratic, app, contribution_of, rounds_by_hand, samples_of, target_of
-from tests.flower.toy_server import first_arrays, first_model, strategy
+from tests.flower.toy import (
+    Quadratic,
+    app,
+    contribution_of,
+    device_of,
+    rounds_by_hand,
+    samples_of,
+    target_of,
+)
+from tests.flower.toy_server import N, Weighing, first_arrays, first_model, strategy
 from tests.server.planners import cell_planner
-
-N = 6
 
 
 def test_rounds_are_those_of_a_plain_loop() -> None:
@@ -46,72 +52,6 @@ def test_who_is_not_selected_never_sends_a_model() -> None:
         carries_model = bool(reply.content.array_records)
         assert carries_model == (kind == "train.upload")
         assert bool(message.content.array_records) == (kind == "train.report")  # it goes down once a round
-
-
-def test_the_bytes_of_each_phase_are_those_of_its_messages() -> None:
-    grid = FakeGrid(app, N)
-    result = strategy(N, 2).start(grid, first_arrays(), num_rounds=2)
-    counted = dict.fromkeys(
-        ("report_bytes_up", "report_bytes_down", "upload_bytes_up", "upload_bytes_down"), 0
-    )
-    for record in result.train_metrics_clientapp.values():
-        for name in counted:
-            counted[name] += record[name]
-    for phase in ("report", "upload"):
-        sent = [(message, reply) for _, kind, message, reply in grid.log if kind == f"train.{phase}"]
-        for name, at in (("down", 0), ("up", 1)):
-            total = sum(r.count_bytes() for pair in sent for r in pair[at].content.values())
-            assert counted[f"{phase}_bytes_{name}"] == total
-    model_bytes = first_arrays().count_bytes()
-    assert counted["report_bytes_down"] >= 2 * N * model_bytes
-    assert counted["upload_bytes_up"] >= 2 * 2 * model_bytes
-    assert counted["upload_bytes_down"] < 2 * 2 * model_bytes  # the model is not sent a second time
-
-
-def test_a_node_says_hello_once_and_may_leave_its_place_to_the_server() -> None:
-    grid = FakeGrid(client_app(lambda context: Quadratic(0)), 0)
-    for node in (50, 49, 48):
-        grid.join(0, node_id=node, colour="red")  # no partition-id
-    grid.join(1, node_id=51, **{"partition-id": 1})
-    result = strategy(4, 1).start(grid, first_arrays(), num_rounds=3)
-    assert [grid.kinds(node).count("query.hello") for node in (48, 49, 50, 51)] == [1, 1, 1, 1]
-    assert result.train_metrics_clientapp[1]["reported"] == [0, 1, 2, 3]
-
-
-def test_a_place_is_given_once(said: list[str]) -> None:
-    grid = FakeGrid(app, 3)
-    twin = grid.join(1, node_id=7000)
-    stranger = grid.join(9, node_id=7001)
-    result = strategy(3, 1).start(grid, first_arrays(), num_rounds=2)
-    assert result.train_metrics_clientapp[1]["dropped_nodes"] == [twin, stranger]
-    assert result.train_metrics_clientapp[2]["dropped_nodes"] == []  # refused once, not asked again
-    text = "\n".join(said)
-    assert f"dropped the hello of node {twin}: it says it is device 1, which node {FIRST_NODE + 1} is" in text
-    assert f"dropped the hello of node {stranger}: it says it is device 9, of 3 devices" in text
-    grid.leave(1)
-    grid.contexts.pop(twin)
-    grid.join(1, node_id=7002)  # the device comes back as another node
-    strategy(3, 1).start(grid, first_arrays(), num_rounds=1)
-    assert "train.report" in grid.kinds(7002)
-
-
-def test_nodes_may_join_and_leave_between_rounds() -> None:
-    present = {0: [0, 1, 2], 1: [0, 1, 2, 5], 2: [0, 2, 5], 3: [0, 2, 5]}
-    grid = FakeGrid(app, 3)
-
-    def come_and_go(server_round: int, arrays: object) -> MetricRecord | None:
-        if server_round == 1:
-            grid.join(5)
-        if server_round == 2:
-            grid.leave(1)
-        return None
-
-    result = strategy(N, 2).start(grid, first_arrays(), num_rounds=4, evaluate_fn=come_and_go)
-    model, chosen = rounds_by_hand(first_model(), 4, 2, present=present)
-    np.testing.assert_array_equal(result.arrays["w"].numpy(), model)
-    rounds = list(result.train_metrics_clientapp.values())
-    assert [record["reported"] for record in rounds] == list(present.values())
-    assert [record["selected"] for record in rounds] == chosen
 
 
 def test_a_killed_server_goes_on_from_its_checkpoint(tmp_path) -> None:
@@ -160,15 +100,6 @@ def test_nodes_evaluate_when_it_is_due() -> None:
     assert dict(result.evaluate_metrics_clientapp[4]) == {"loss": pytest.approx(np.mean(losses))}
 
 
-def test_a_node_never_sends_the_model_of_another_round(said: list[str]) -> None:
-    grid = FakeGrid(app, 2)
-    strategy(2, 1).start(grid, first_arrays(), num_rounds=1)  # both keep the model of round 0
-    ask = message_to(FIRST_NODE, "train.upload", config={"round": 1}, ttl_s=60.0)
-    (reply,) = grid.send_and_receive([ask])
-    assert reply.has_error()
-    assert "keeps the model of round 0, got asked for round 1" in reply.error.reason
-
-
 def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
     """Two blocks, four devices whose gains differ: the plan is that of a planner that knew all of it."""
     n, blocks = 4, 2
@@ -206,3 +137,16 @@ def test_a_server_that_knows_no_cell_plans_with_what_devices_measure() -> None:
         assert grant.block == plan.allocation.block_of_device[device]
         assert grant.transmit_power_w == pytest.approx(plan.allocation.transmit_power_w[device])
         assert grant.cpu_frequency_hz == pytest.approx(plan.allocation.cpu_frequency_hz[device])
+
+
+def test_weights_of_a_plan_weigh_the_uploads_that_came() -> None:
+    server = strategy(N, 3)
+    server.federation = replace(server.federation, planner=Weighing(server.federation.planner))
+    grid = FakeGrid(client_app(device_of), N)
+    chosen = rounds_by_hand(first_model(), 1, 3, present=list(range(N)))[1][0]
+    grid.tamper[FIRST_NODE + chosen[1], "train.upload"] = lambda message, reply: None
+    result = server.start(grid, first_arrays(), num_rounds=1)
+    left = [chosen[0], chosen[2]]
+    models = [first_model() - 0.5 * (first_model() - target_of(i)) for i in left]
+    expected = np.average(models, axis=0, weights=[1.0 + i for i in left])
+    np.testing.assert_allclose(result.arrays["w"].numpy(), expected, rtol=1e-6)
