@@ -25,7 +25,7 @@ from fedwave.selection import TopContribution
 from fedwave.server import CellPlanner, Outcome, Plan, PolicyRunner, Reports, RoundAims, Work
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.units import IntArray
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 
 NUM_ROUNDS = 6
 LARGEST_SHARE = 0.05

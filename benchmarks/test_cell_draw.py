@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.settings.load import load_cell_config
 
 
 @pytest.mark.parametrize("fading", ["rayleigh", "rician"])

@@ -19,9 +19,9 @@ from fedwave.server import (
     RoundAims,
     Work,
 )
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 
 NUM_DEVICES, NUM_BLOCKS = 12, 4
 

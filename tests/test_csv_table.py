@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fedwave.csv_table import CsvTable, read_rows, read_table
-from fedwave.errors import DataError
+from fedwave.csv_table import CsvTable, read_columns, read_rows, read_table
+from fedwave.errors import DataError, ProblemError
 
 
 def table(tmp_path: Path, content: str, *, has_comments: bool = False) -> CsvTable:
@@ -77,3 +78,34 @@ def test_rows_without_a_header_come_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("1, 2\n\n3\n")
     rows, lines = read_rows(tmp_path / "rows.csv", what="rows", error=DataError, fix="Mend it.")
     assert (rows, lines) == ([["1", " 2"], [], ["3"]], [1, 2, 3])
+
+
+def columns(tmp_path: Path, content: str, **options: Any) -> dict[str, list[float]]:
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    found = read_columns(path, known=("x", "y"), what="small", **options)
+    return {name: values.tolist() for name, values in found.items()}
+
+
+def test_columns_hold_a_number_for_each_device_in_the_order_of_devices(tmp_path: Path) -> None:
+    assert columns(tmp_path, "# made by hand\nx,y\n1,2e3\n3,4\n") == {"x": [1.0, 3.0], "y": [2000.0, 4.0]}
+    assert columns(tmp_path, "x,device\n1,2\n2,0\n3,1\n", num_devices=3) == {"x": [2.0, 3.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,device\n1,0\n2,0\n", "device 0 twice, in lines 2 and 3"),
+        ("x,device\n1,0\n2,2\n", 'unknown device "2" in line 3'),
+        ("x,device\n1,0\n2,-1\n", 'unknown device "-1" in line 3'),
+        ("z\n1\n2\n", 'unknown column "z"'),
+        ("y\n1\n2\n", 'no column "x"'),
+        ("x\n1\nb\n", '"b" for device 1 in line 3'),
+        ("x\n1\n", "has 1 devices, but the cell has 2"),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_said_with_its_line(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    with pytest.raises(ProblemError, match=message):
+        columns(tmp_path, content, required=("x",), num_devices=2)

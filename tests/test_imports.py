@@ -88,7 +88,7 @@ def test_imports_point_one_way(part: str) -> None:
         ("import fedwave.explore.workbench, fedwave.explore.api", ("torch", "sklearn", "starlette", "rich")),
         ("import fedwave.data, fedwave.selection", ("torch", "sklearn", "matplotlib", "PIL", "pydantic")),
         ("import fedwave.allocation, fedwave.server", ("torch", "pydantic", "sklearn", "matplotlib", "rich")),
-        ("import fedwave.wireless.cell, fedwave.wireless.load", ("torch", "sklearn", "matplotlib", "rich")),
+        ("import fedwave.wireless.settings.load", ("torch", "sklearn", "matplotlib", "rich")),
         ("import fedwave.experiments", ("torch", "sklearn", "matplotlib", "rich")),
         (
             "import fedwave.runs.run, fedwave.runs.observers",

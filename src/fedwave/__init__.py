@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
     from fedwave.server import problem_of_cell
-    from fedwave.wireless.load import load_cell
+    from fedwave.wireless.settings.load import load_cell
 
 __all__ = [
     "AllocationProblem",

@@ -19,7 +19,7 @@ from fedwave.allocation import (
 )
 from fedwave.cli.app import app
 from fedwave.errors import ProblemError
-from fedwave.wireless.load import CELL_PRESETS
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 import fedwave
 from fedwave.cli.app import app
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.description import describe_cell
-from fedwave.wireless.load import CELL_PRESETS, load_cell_config
+from fedwave.wireless.describe.cell import describe_cell
+from fedwave.wireless.settings.load import load_cell_config
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 # A new process must import the package under test, not another installed copy.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(fedwave.__file__).parents[1])}

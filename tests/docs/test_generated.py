@@ -13,7 +13,7 @@ from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.runs.run import run_experiment
 from fedwave.settings.section import Section
-from fedwave.wireless.config import CellConfig
+from fedwave.wireless.settings.config import CellConfig
 from tools.docs import GENERATED
 from tools.docs.module_tree import FOLDERS, SOURCE
 from tools.docs.pages import PAGES, ROOT, read, written_part

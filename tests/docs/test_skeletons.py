@@ -22,7 +22,7 @@ from fedwave.runs.folder import RunFolder
 from fedwave.selection import POLICIES, Candidates, History
 from fedwave.server import problem_of_cell
 from fedwave.simulation.state import State
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 from tools.docs.pages import read
 
 # The parts that a newcomer must find, and the dict or slot that takes each.

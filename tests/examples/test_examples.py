@@ -13,7 +13,7 @@ import pytest
 
 from fedwave import read_run
 from fedwave.experiments import preset_names
-from fedwave.wireless.load import CELL_PRESETS
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,7 +14,7 @@ from fedwave.experiments import experiment_to_toml
 from fedwave.rng import Stream, generator
 from fedwave.wireless import cell as cell_module
 from fedwave.wireless.channels import sionna as sionna_module
-from fedwave.wireless.neighbour_cells import HexagonalInterference
+from fedwave.wireless.interference import HexagonalInterference
 from fedwave.wireless.path_loss import RuralMacro, Scenario, UrbanMacro, UrbanMicro
 from tests.experiments.built import Built
 from tests.experiments.cell_tables import SMALL

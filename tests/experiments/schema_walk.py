@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from fedwave.settings import Part
 from fedwave.settings.layers import as_table
 from fedwave.settings.section import sections_in
-from fedwave.wireless.distribution import Uniform
+from fedwave.wireless.settings.distribution import Uniform
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment, write_project
 from fedwave.experiments.new_project import FILES
 from fedwave.runs.run import run_experiment
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 
 
 @pytest.fixture

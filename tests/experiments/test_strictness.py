@@ -13,7 +13,7 @@ import pytest
 
 from fedwave.errors import ConfigError
 from fedwave.experiments import Experiment, experiment_from
-from fedwave.wireless.distribution import Uniform
+from fedwave.wireless.settings.distribution import Uniform
 from tests.experiments.cell_tables import PAPER_CELL, SMALL
 from tests.experiments.schema_walk import Setting, every_setting, with_setting
 

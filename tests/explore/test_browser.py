@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 from tests.explore.conftest import HOSTILE
 
 pytestmark = pytest.mark.processes

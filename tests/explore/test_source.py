@@ -9,8 +9,9 @@ from fedwave.errors import ConfigError
 from fedwave.explore.source import CellView, Source
 from fedwave.explore.workbench import Workbench
 from fedwave.units import watt_to_dbm
-from fedwave.wireless.description import describe_cell
-from fedwave.wireless.load import CELL_PRESETS, load_cell
+from fedwave.wireless.describe.cell import describe_cell
+from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 
 def changed(view: CellView, **values: object) -> CellView:

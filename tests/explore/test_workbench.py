@@ -10,7 +10,7 @@ import pytest
 from fedwave.errors import ConfigError
 from fedwave.explore.source import CellView, Source
 from fedwave.explore.workbench import Workbench, contributions, open_all
-from fedwave.wireless.load import CELL_PRESETS
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 
 def changed(view: CellView, **values: object) -> CellView:

@@ -13,8 +13,8 @@ from fedwave.learning.server_steps.mean import ServerMean
 from fedwave.server import Reports
 from fedwave.simulation.round import Federation
 from fedwave.simulation.world import IdealWorld
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
 from tests.flower.toy import (
     Quadratic,

@@ -9,7 +9,7 @@ import pytest
 
 from fedwave.allocation import AllocationProblem, example_problem, load_problem
 from fedwave.errors import ProblemError
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 
 BAD = [
     ("device,max_power_w\n0,0.1\n0,0.2\n2,0.3\n", "has device 0 twice, in lines 2 and 3"),

@@ -26,7 +26,7 @@ from fedwave.runs.compare import read_run
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import resume_run, run_experiment
 from fedwave.settings import parse_overrides
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 from tests.runs.small_runs import experiment
 
 FEW = int(os.environ.get("FEDWAVE_FUZZ", "60"))

@@ -8,9 +8,9 @@ import pytest
 from fedwave.errors import RunError
 from fedwave.plots.cell import plot_cell
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.link_budget import link_budget
-from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.describe.link_budget import link_budget
+from fedwave.wireless.settings.load import load_cell_config
+from fedwave.wireless.terms import ChannelDraw
 
 pytest.importorskip("matplotlib")
 

@@ -23,9 +23,9 @@ from fedwave.server import (
     Work,
 )
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate, UploadRisks
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 
 # The weight of a second at which an upload with (I + B N0) / h = 1 W is cheapest at SNR 3, rate 2: the
 # derivative of (p + eta_2) / log2(1 + p) vanishes where (1 + x) ln(1 + x) - x = eta_2.

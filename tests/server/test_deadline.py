@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from fedwave.allocation import METHODS, Allocation, AllocationProblem, Method, Status, allocate
 from fedwave.rng import Stream, generator
 from fedwave.server import problem_of_cell
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 from tests.server.radios import ETA_2, OPTIMAL_RADIO, SNR_3, cell_planner, play, radio_planner
 
 CELL = load_cell("paper", num_devices=30, seed=0)

@@ -9,10 +9,10 @@ import pytest
 
 from fedwave.allocation import METHODS, Status, account
 from fedwave.server import CellPlanner, RadioTerms, Reports, RoundAims, Work, round_problem
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.phases import report_phase
 from fedwave.wireless.rate import RadioPower, RateModel
+from fedwave.wireless.terms import ChannelDraw
 from tests.server.radios import cell_planner
 
 NUM_DEVICES, NUM_BLOCKS = 24, 6

@@ -13,7 +13,7 @@ from fedwave.allocation import METHODS
 from fedwave.errors import RunError
 from fedwave.selection import POLICIES
 from fedwave.server import Plan, Planner, PlannerState, PolicyPlanner, PolicyRunner
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 from tests.server.radios import CONTRIBUTION, Planned, play, radio_planner, random_radio
 
 NUM_ROUNDS = 4

@@ -11,8 +11,8 @@ from fedwave.errors import ProblemError
 from fedwave.selection import TopContribution, Uniform
 from fedwave.server import CellReports, PlannerDefaults, PolicyPlanner, PolicyRunner, Reports
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 from tests.server.planners import cell_planner
 from tests.server.radios import all_arrived
 

@@ -14,10 +14,10 @@ from fedwave.experiments import experiment_from
 from fedwave.experiments.build import build_simulation
 from fedwave.server import RadioTerms, Reports, RoundAims, Work, problem_of_cell, round_problem
 from fedwave.simulation.cell_world import CellWorld
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.terms import ChannelDraw
 
 FLEET = Fleet(
     max_power_w=np.array([1.0, 2.0]),

@@ -17,7 +17,7 @@ import numpy as np
 from fedwave.selection import POLICIES
 from fedwave.server import CellPlanner, Outcome, PolicyPlanner, PolicyRunner
 from fedwave.server import RadioTerms, Reports, RoundAims, Work
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 
 fleet = Fleet(np.array([1.0, 1.0, 1.0]), np.ones(3), np.ones(3), np.full(3, 0.1))

@@ -13,8 +13,8 @@ from fedwave.server import CellPlanner, Outcome, RoundCosts
 from fedwave.settings import validate
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.config import CellConfig
 from fedwave.wireless.delivery import UploadFate
+from fedwave.wireless.settings.config import CellConfig
 from tests.server.radios import Planned, cell_planner, play
 
 FLEET_COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")

@@ -12,8 +12,8 @@ from fedwave.server import Outcome, Plan, Reports, RoundCosts, Work
 from fedwave.settings import validate
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.config import CellConfig
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.terms import ChannelDraw
 
 # Full power is 15 W, so that a gain of 1 without interference is an SNR of 15 and a rate of 4 bit/s.
 CELL: dict[str, Any] = {

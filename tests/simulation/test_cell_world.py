@@ -19,7 +19,7 @@ from fedwave.rng import Stream, generator
 from fedwave.server import Outcome, Plan, RoundCosts, Work, problem_of_cell
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.wireless.delivery import UploadFate
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 from tests.server.radios import (
     CONTRIBUTION,
     ETA_2,

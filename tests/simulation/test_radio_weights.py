@@ -7,8 +7,9 @@ import pytest
 
 from fedwave.allocation import allocate
 from fedwave.server.round_problem import problem_of_cell
-from fedwave.wireless.description import describe_cell
-from fedwave.wireless.load import CELL_PRESETS, load_cell
+from fedwave.wireless.describe.cell import describe_cell
+from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 
 @pytest.mark.parametrize("preset", CELL_PRESETS)

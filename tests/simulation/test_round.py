@@ -17,7 +17,7 @@ from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
 from fedwave.units import FloatArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 
 CHANNEL = ChannelDraw(np.ones(4), np.zeros(2))
 REPORTS = Reports(

@@ -14,7 +14,7 @@ from fedwave.selection import POLICIES
 from fedwave.server import Outcome, Plan, PlannerAround, PlannerState, Reports
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 from tests.experiments.cell_tables import PAPER_CELL, STREET_CELL, experiment
 from tests.runs.small_runs import StopAfter, contents
 from tests.selection.oort import Oort

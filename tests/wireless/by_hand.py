@@ -25,9 +25,8 @@ def stream(seed: int, *key: int) -> np.random.Generator:
 
 
 def numbers(preset: str) -> dict[str, Any]:
-    text = (
-        resources.files("fedwave.wireless").joinpath("presets", f"{preset}.toml").read_text(encoding="utf-8")
-    )
+    folder = resources.files("fedwave.wireless.settings.presets")
+    text = folder.joinpath(f"{preset}.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     return {**numbers(table["preset"]), **table} if "preset" in table else table
 

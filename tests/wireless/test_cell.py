@@ -13,10 +13,12 @@ import tomli_w
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fedwave.errors import ProblemError
+from fedwave.settings import validate
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.config import CellConfig
 from fedwave.wireless.delivery import UploadRisks
-from fedwave.wireless.load import CELL_PRESETS, load_cell_config
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.load import load_cell, load_cell_config
+from fedwave.wireless.settings.presets import CELL_PRESETS
 from tests.wireless import by_hand
 
 PLACES = [name for name in CELL_PRESETS if not name.startswith("paper")]
@@ -469,3 +471,58 @@ def test_a_hundred_thousand_devices_are_drawn_in_bounded_memory():
     draw = cell.draw(0)
     assert draw.channel_gain.shape == (100_000, 20)
     assert draw.channel_gain.nbytes == 16_000_000
+
+
+def test_a_cells_broadcast_goes_over_all_its_blocks_into_a_devices_noise():
+    down = load_cell("umi-3.5ghz", num_devices=3, overrides={"num_blocks": 10}).downlink
+    assert down.bandwidth_hz == 3.6e6
+    assert 10 * math.log10(down.noise_w * 1e3) == pytest.approx(-174 + 65.563 + 9 + 3, abs=1e-3)
+    assert 10 * math.log10(down.power_w * 1e3) == pytest.approx(39.6)
+    off = {"downlink": {"broadcast": False}}
+    assert load_cell("umi-3.5ghz", num_devices=3, overrides=off).downlink is None
+
+
+def test_a_group_of_blocks_is_one_wide_block():
+    one = load_cell("umi-3.5ghz", num_devices=4, overrides={"interference": {"kind": "none"}})
+    four = load_cell(
+        "umi-3.5ghz",
+        num_devices=4,
+        overrides={"blocks_per_device": 4, "num_blocks": 5, "interference": {"kind": "none"}},
+    )
+    assert (four.num_blocks, four.bandwidth_hz) == (5, 4 * 360e3)
+    assert four.noise_w == pytest.approx(4 * one.noise_w, rel=1e-9, abs=0.0)
+    assert four.draw(0).channel_gain.shape == (4, 5)
+    assert four.downlink.bandwidth_hz == one.downlink.bandwidth_hz
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"fleet": {"max_power_w": 0}},
+            r"fleet\.max_power_w must be > 0 for every device, got 0 at device 0",
+        ),
+        ({"fleet": {"max_frequency_hz": 0}}, r"fleet\.max_frequency_hz must be > 0 .* got 0 at device 0"),
+        ({"fleet": {"capacitance": -1}}, r"fleet\.capacitance must be >= 0 .* got -1"),
+        ({"fleet": {"cycles_per_sample": -1}}, r"fleet\.cycles_per_sample must be >= 0 .* got -1"),
+        ({"interference": {"kind": "drawn", "power_w": -90}}, r"interference\.power_w must be >= 0, got -90"),
+        (
+            {"interference": {"kind": "noise-rise", "rise_db": -3}},
+            r"interference\.rise_db must lie in 0 to 1000, got -3",
+        ),
+        ({"interference": {"kind": "listed", "power_w": [0.1]}}, r"lists 1 blocks, but num_blocks is 20"),
+    ],
+)
+def test_a_cell_that_cannot_work_is_refused(overrides, message):
+    with pytest.raises(ProblemError, match=message) as caught:
+        Cell.build(load_cell_config("umi-3.5ghz", overrides), num_devices=5, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cell_needs_devices_and_a_complete_fleet():
+    with pytest.raises(ProblemError, match="num_devices must be a whole number >= 1, got 0"):
+        Cell.build(load_cell_config("paper"), num_devices=0, seed=0)
+    table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
+    del table["fleet"]["capacitance"]
+    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given, nor is there a fleet CSV"):
+        Cell.build(validate(CellConfig, table, root="cell"), num_devices=3, seed=0)

@@ -9,9 +9,9 @@ import numpy as np
 from typer.testing import CliRunner
 
 from fedwave.cli.app import app
-from fedwave.wireless.channels.faded import FADING, FADINGS
+from fedwave.wireless.channels.fading import FADING, FADINGS
+from fedwave.wireless.channels.gains_file import FileConfig
 from fedwave.wireless.channels.three_gpp import ThreeGppConfig
-from fedwave.wireless.gains_reader import load_gains
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cell.md").read_text(encoding="utf-8")
 
@@ -28,7 +28,7 @@ def test_the_python_examples_run(capsys, tmp_path, monkeypatch):
     for example in re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL):
         exec(compile(example, "docs/cell.md", "exec"), {})
         if "np.save" in example:
-            gains = load_gains(Path("gains.npy"), num_devices=6, num_blocks=4)
+            gains = FileConfig(path=Path("gains.npy")).build(num_devices=6, num_blocks=4)
             layouts.append((gains.num_rounds, 0 < gains.max_gain < 1e-8))
     assert layouts == [(5, True), (None, True), (5, True), (5, True)]  # Sionna, DeepMIMO, ns-3, QuaDRiGa
     sinr_db, share_heard = map(float, capsys.readouterr().out.split())

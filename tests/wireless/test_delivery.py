@@ -153,3 +153,10 @@ def test_success_is_the_opposite_of_a_packet_error():
     assert_allclose(success_probability(snr, waterfall=0.7), expected, atol=1e-15)
     assert success_probability(np.array([0.0]), waterfall=0.7)[0] == 0.0
     assert success_probability(np.array([0.0, 3.0]), waterfall=0.0).tolist() == [1.0, 1.0]
+
+
+def test_a_planner_stays_above_the_outage_by_its_margin():
+    assert UploadRisks().planned_min_snr == 0.0
+    assert UploadRisks(outage_snr=4.0, outage_margin=2.0).planned_min_snr == 8.0
+    with pytest.raises(ProblemError, match=r"outage_margin must be >= 1, got 0\.5"):
+        UploadRisks(outage_margin=0.5)

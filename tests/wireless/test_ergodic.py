@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from fedwave.wireless.ergodic import ergodic_share, mean_log
-from fedwave.wireless.load import load_cell
+from fedwave.wireless.settings.load import load_cell
 
 GAUSS = 4e-3  # nats: 24 points, worst near K = 0 dB at 70 dB of SNR; 0.02 dB
 

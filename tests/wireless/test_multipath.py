@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from fedwave.errors import ConfigError
-from fedwave.wireless.load import load_cell, load_cell_config
 from fedwave.wireless.multipath import (
     MovingRays,
     Multipath,
@@ -20,6 +19,7 @@ from fedwave.wireless.multipath import (
     max_doppler_hz,
     multipath_table,
 )
+from fedwave.wireless.settings.load import load_cell, load_cell_config
 
 CARRIER_HZ = {"umi": 3.5e9, "uma": 2e9, "rma": 0.7e9}
 BLOCK_HZ = {"umi": 360e3, "uma": 180e3, "rma": 180e3}  # as in the presets

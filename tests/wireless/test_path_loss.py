@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from fedwave.errors import ProblemError
 from fedwave.wireless.path_loss import (
     RuralMacro,
     UrbanMacro,
     UrbanMicro,
     draw_environment_height_m,
+    highest_environment_m,
     log_distance_path_loss_db,
 )
 
@@ -165,3 +167,46 @@ def test_log_distance_path_loss(reference_loss_db, reference_m, exponent, distan
         exponent=exponent,
     )
     assert got_db[0] == pytest.approx(hand_db, abs=HAND_TOLERANCE_DB)
+
+
+@pytest.mark.parametrize("scenario", [UrbanMicro, UrbanMacro])
+def test_a_device_below_the_range_of_the_city_models_is_refused(scenario):
+    assert scenario(carrier_frequency_hz=2e9, device_height_m=1.5).breakpoint_distance_m() > 0
+    for height_m in (1.0, 1.49):
+        with pytest.raises(ProblemError, match=f"device_height_m must be >= 1.5 .*, got {height_m:g}"):
+            scenario(carrier_frequency_hz=2e9, device_height_m=height_m)
+
+
+def test_a_base_station_must_stand_above_its_surroundings():
+    with pytest.raises(ProblemError, match="must exceed UMi's environment height of 1 m, got 1 and 1.5"):
+        UrbanMicro(carrier_frequency_hz=2e9, base_station_height_m=1.0)
+    with pytest.raises(ProblemError, match="must exceed UMa's environment height of 21 m, got 20 and 22.5"):
+        UrbanMacro(
+            carrier_frequency_hz=2e9,
+            base_station_height_m=20.0,
+            device_height_m=22.5,
+            environment_height_m=21.0,
+        )
+    with pytest.raises(ProblemError, match="must exceed UMa's environment height of 21 m, got 20 and 22.5"):
+        UrbanMacro(
+            carrier_frequency_hz=2e9,
+            base_station_height_m=20.0,
+            device_height_m=22.5,
+            environment_height_m=np.array([1.0, 21.0]),  # the highest counts
+        )
+
+
+def test_within_18_metres_no_roof_is_in_between():
+    near_m = np.full(200, 17.9)
+    drawn_m = draw_environment_height_m(near_m, device_height_m=22.5, rng=np.random.default_rng(0))
+    assert set(drawn_m) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("device_m", "highest_m"),
+    [(1.5, 1.0), (13.0, 1.0), (13.1, 12.0), (16.4, 12.0), (16.5, 15.0), (22.5, 21.0)],
+)
+def test_the_highest_roof_is_the_last_of_12_15_and_so_on_up_to_the_device_less_one_and_a_half(
+    device_m, highest_m
+):
+    assert highest_environment_m(device_m) == highest_m

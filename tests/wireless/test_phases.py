@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.phases import report_phase, upload_phase, workload_cycles
 from fedwave.wireless.rate import RateModel
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
 def phase(

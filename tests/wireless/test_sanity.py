@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.settings.load import load_cell_config
 
 
 def warnings_of(overrides, preset="umi-3.5ghz") -> tuple[str, ...]:

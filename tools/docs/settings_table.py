@@ -15,7 +15,7 @@ from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.settings import Part
 from fedwave.settings.section import sections_in
-from fedwave.wireless.config import CellConfig
+from fedwave.wireless.settings.config import CellConfig
 from tools.docs.pages import escape
 
 SCHEME_ROW = "| `scheme` | – | Stands for a local rule, a policy and a method: " + ", ".join(SCHEMES) + ". |"

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.csv_table import read_columns
 from fedwave.errors import ProblemError, did_you_mean, shown
 from fedwave.ram import require_memory
 from fedwave.toml_text import toml_from_text
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
-from fedwave.wireless.csv_columns import read_columns
 from fedwave.wireless.rate import RadioPower, RateModel
 
 _TABLES: dict[str, tuple[str, ...]] = {

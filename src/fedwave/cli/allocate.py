@@ -96,7 +96,7 @@ def _check_words(
     """Refuse words that name no problem file or method, or that would have no effect."""
     from fedwave.allocation import METHOD
     from fedwave.allocation.problem_file import radio_cell_error
-    from fedwave.wireless.preset_names import CELL_PRESETS
+    from fedwave.wireless.settings.presets import CELL_PRESETS
 
     if problem_file is None:
         raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")

@@ -14,13 +14,13 @@ from rich.table import Table
 from fedwave.errors import ConfigError
 
 if TYPE_CHECKING:
-    from fedwave.wireless.description import CellDescription, TextTable
-    from fedwave.wireless.gains_description import GainsDescription
+    from fedwave.wireless.describe.cell import CellDescription, TextTable
+    from fedwave.wireless.describe.gains import GainsDescription
 
 
 def cell_beginning(incomplete: str) -> list[str]:
     """Return the presets of cells whose names begin so, for a shell to complete."""
-    from fedwave.wireless.preset_names import CELL_PRESETS
+    from fedwave.wireless.settings.presets import CELL_PRESETS
 
     return [name for name in CELL_PRESETS if name.startswith(incomplete)]
 
@@ -52,9 +52,9 @@ def cell(
         _print_presets(console)
         return
     from fedwave.settings import parse_overrides
-    from fedwave.wireless.description import describe_cell
-    from fedwave.wireless.gains_description import GAINS_SUFFIXES, describe_gains, export_gains
-    from fedwave.wireless.load import load_cell
+    from fedwave.wireless.describe.cell import describe_cell
+    from fedwave.wireless.describe.gains import GAINS_SUFFIXES, describe_gains, export_gains
+    from fedwave.wireless.settings.load import load_cell
 
     if Path(preset).suffix in GAINS_SUFFIXES:
         _print_gains(console, describe_gains(Path(preset), in_db=_in_db(setting)), as_json=as_json)
@@ -104,7 +104,7 @@ def _print_gains(console: Console, description: GainsDescription, *, as_json: bo
 
 def _print_presets(console: Console) -> None:
     from fedwave.toml_text import toml_from_text
-    from fedwave.wireless.preset_names import CELL_PRESETS, preset_text
+    from fedwave.wireless.settings.presets import CELL_PRESETS, preset_text
 
     table = Table(box=None, pad_edge=False, title="Cell presets", title_justify="left")
     table.add_column("preset")

@@ -59,7 +59,7 @@ from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.world import IdealWorld
 from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS
+from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS
 
 # A chunk of devices computes on about this many input values at once: few calls, little memory. On 28x28
 # images it makes 128 samples, the flat part of the measured curve.

@@ -10,8 +10,8 @@ from fedwave.allocation import METHODS
 from fedwave.errors import ConfigError
 from fedwave.server.aims import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, Part, PositiveFloat
-from fedwave.wireless.config import CellConfig
-from fedwave.wireless.load import is_cell_file, with_preset
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.load import is_cell_file, with_preset
 
 
 class MethodPart(Part):

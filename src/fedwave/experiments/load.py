@@ -15,7 +15,7 @@ from fedwave.experiments.schema import Experiment
 from fedwave.experiments.schemes import expand_scheme
 from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate
 from fedwave.toml_text import Settings, toml_from_text
-from fedwave.wireless.load import preset_table
+from fedwave.wireless.settings.load import preset_table
 
 # Keys that were elsewhere before there was one vocabulary, and where they are now.
 MOVED = {

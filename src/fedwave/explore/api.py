@@ -16,7 +16,7 @@ from fedwave.explore.export import as_problem_file, as_python, as_toml
 from fedwave.explore.source import CellView, Source
 from fedwave.explore.workbench import Workbench
 from fedwave.settings import validate
-from fedwave.wireless.description import describe_cell
+from fedwave.wireless.describe.cell import describe_cell
 
 if TYPE_CHECKING:  # runs need torch; cells do not
     from fedwave.explore.run_view import RunView

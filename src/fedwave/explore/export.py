@@ -58,9 +58,9 @@ def _cell_code(source: Source, view: CellView) -> str:
     size = f"num_devices={view.num_devices}, seed={view.seed}"
     if preset is not None:
         changed = f", overrides={shown}" if table else ""
-        return f"from fedwave.wireless.load import load_cell\n\ncell = load_cell({preset!r}, {size}{changed})"
+        return f"from fedwave import load_cell\n\ncell = load_cell({preset!r}, {size}{changed})"
     return (
-        "from fedwave.wireless.cell import Cell\nfrom fedwave.wireless.config import CellConfig\n\n"
+        "from fedwave.wireless.cell import Cell\nfrom fedwave.wireless.settings.config import CellConfig\n\n"
         f"settings = {shown}\ncell = Cell.build(CellConfig.model_validate(settings), {size})"
     )
 

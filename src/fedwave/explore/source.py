@@ -13,11 +13,11 @@ from fedwave.settings import NonNegativeInt, PositiveInt, Section, anchor_paths,
 from fedwave.toml_text import Settings
 from fedwave.units import dbm_to_watt, watt_to_dbm
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channel_draw import ChannelDraw
-from fedwave.wireless.config import CellConfig
-from fedwave.wireless.description import describe_cell
-from fedwave.wireless.distribution import Uniform, bounds
-from fedwave.wireless.load import with_preset
+from fedwave.wireless.describe.cell import describe_cell
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.distribution import Uniform, bounds
+from fedwave.wireless.settings.load import with_preset
+from fedwave.wireless.terms import ChannelDraw
 
 _NORMALISED_MEAN = 5.0  # u ~ U(0, 10) in the paper's cell; elsewhere contributions are normalised to mean 1
 MOST_DEVICES = 100_000  # what a page can show and a slider can wait for

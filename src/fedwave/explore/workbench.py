@@ -17,7 +17,7 @@ from fedwave.explore.source import CellView, Source
 from fedwave.server import problem_of_cell
 from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.load import CELL_PRESETS
+from fedwave.wireless.settings.presets import CELL_PRESETS
 
 if TYPE_CHECKING:  # runs need torch; cells do not
     from fedwave.explore.run_view import RunView

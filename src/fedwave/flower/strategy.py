@@ -42,8 +42,8 @@ from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, close_round, decide_round, take_models
 from fedwave.simulation.state import State
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate
+from fedwave.wireless.terms import ChannelDraw
 
 NO_METRIC = Metric("metric", higher_is_better=True, is_share=False)  # nodes evaluate, or nobody does
 

@@ -11,7 +11,7 @@ from fedwave.errors import import_extra
 from fedwave.plots.style import plain, require_picture_name, save_figure
 from fedwave.units import BoolArray, FloatArray, linear_to_db
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.link_budget import LinkBudget
+from fedwave.wireless.describe.link_budget import LinkBudget
 
 _BAR = "#3b6ea5"
 _MARKS = {"best": "#1b7f3b", "median": "#e08a00", "worst": "#c22f2f"}

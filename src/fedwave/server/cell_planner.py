@@ -20,9 +20,8 @@ from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.server.round_problem import round_problem
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,7 +17,7 @@ from fedwave.server.plan import Plan
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 
 PlannerState = Mapping[str, NDArray[Any]]
 

@@ -13,7 +13,7 @@ from fedwave.server.policy_runner import PolicyRunner
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 
 
 @dataclass(frozen=True, eq=False)

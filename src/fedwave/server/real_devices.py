@@ -8,8 +8,8 @@ import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

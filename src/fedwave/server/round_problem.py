@@ -11,10 +11,9 @@ from fedwave.allocation import AllocationProblem
 from fedwave.errors import ProblemError, shown
 from fedwave.server.aims import RoundAims, Work
 from fedwave.units import BoolArray, FloatArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.phases import broadcast_delay_s, report_phase, workload_cycles
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 if TYPE_CHECKING:  # a cell is read from settings, which needs more than numpy
     from fedwave.wireless.cell import Cell

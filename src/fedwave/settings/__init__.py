@@ -5,21 +5,27 @@ from fedwave.settings.layers import anchor_paths, merge, read_toml
 from fedwave.settings.overrides import parse_overrides
 from fedwave.settings.parts import Part
 from fedwave.settings.section import (
+    Decibel,
+    FileName,
     FiniteFloat,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    Probability,
     Section,
 )
 
 __all__ = [
+    "Decibel",
+    "FileName",
     "FiniteFloat",
     "NonNegativeFloat",
     "NonNegativeInt",
     "Part",
     "PositiveFloat",
     "PositiveInt",
+    "Probability",
     "Section",
     "anchor_paths",
     "merge",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from fedwave.errors import ConfigError
 
@@ -16,6 +16,8 @@ NonNegativeInt = Annotated[int, Field(ge=0, le=LARGEST)]
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Decibel = Annotated[float, Field(ge=-1000.0, le=1000.0)]  # beyond it the linear value leaves the float range
 
 
 def file_name(text: str) -> Path:
@@ -27,6 +29,13 @@ def file_name(text: str) -> Path:
     except UnicodeEncodeError:
         raise ValueError("the name must be UTF-8, so that config.toml can hold it. Rename the file") from None
     return Path(text)
+
+
+def _from_text(value: Any) -> Any:
+    return file_name(value) if isinstance(value, str) else value
+
+
+FileName = Annotated[Path, BeforeValidator(_from_text)]  # settings are strict, but TOML writes paths as text
 
 
 class Section(BaseModel):

@@ -13,7 +13,6 @@ from fedwave.rng import Stream, generator
 from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks, Work
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import upload_outcome
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_energy_j
@@ -24,7 +23,7 @@ from fedwave.wireless.phases import (
     upload_phase,
     workload_cycles,
 )
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.state import State
 from fedwave.simulation.world import World
 from fedwave.units import FloatArray, IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 
 _MEMBERS = {
     "planner": ("initial_state", "ask", "plan", "after", "with_devices", "max_models", "describe"),

@@ -8,9 +8,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from fedwave.server import Outcome, Plan, Reports
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 
 
 class World(Protocol):

@@ -11,19 +11,17 @@ from fedwave.errors import ProblemError, require_type, shown
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.units import FloatArray, db_to_linear
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.channels import Channel
-from fedwave.wireless.config import CellConfig
+from fedwave.wireless.channels.placement import LargeScale
 from fedwave.wireless.delivery import UploadRisks
-from fedwave.wireless.downlink import Downlink
 from fedwave.wireless.ergodic import ergodic_share
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.fleet_draw import PAPER_CNN_OPERATIONS, draw_fleet
-from fedwave.wireless.interference_base import Interference
-from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.interference import Interference
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS, draw_fleet
+from fedwave.wireless.terms import ChannelDraw, Downlink, RadioTerms
 
 _CACHED_PAIRS = 8_192  # of devices and blocks, whose doubles and what is computed on the way fit a cache
 

@@ -41,68 +41,26 @@ class Scenario(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UrbanMicro:
-    """UMi-Street Canyon: base station below the roofs, on a lamp post."""
+class _UrbanScenario:
+    """What UMi and UMa share: two slopes in sight that meet at the breakpoint, another one without sight."""
 
     carrier_frequency_hz: float
-    base_station_height_m: float = 10.0
+    base_station_height_m: float
     device_height_m: float = 1.5
+    environment_height_m: float | FloatArray = 1.0  # h_E; in UMa above 13 m drawn for each device
     max_distance_m: ClassVar[float] = 5_000.0
     max_blocked_distance_m: ClassVar[float] = 5_000.0
-
-    def __post_init__(self) -> None:
-        _check_urban_heights("UMi", self.base_station_height_m, self.device_height_m, 1.0)
-
-    def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
-        """Return the probability of a clear sight, Table 7.4.2-1."""
-        return _urban_los_probability(distance_2d_m, decay_m=36.0)
-
-    def breakpoint_distance_m(self) -> float:
-        """Return d'_BP = 4 h'_BS h'_UT f_c / c with effective heights h - 1 m, Table 7.4.1-1 note 1."""
-        effective_heights = (self.base_station_height_m - 1.0) * (self.device_height_m - 1.0)
-        return 4.0 * effective_heights * self.carrier_frequency_hz / SPEED_OF_LIGHT_M_PER_S
-
-    def path_loss_db(self, distance_2d_m: FloatArray, is_line_of_sight: BoolArray) -> FloatArray:
-        """Return the median path loss, Table 7.4.1-1, UMi-Street Canyon."""
-        distance_2d_m = np.maximum(distance_2d_m, MIN_DISTANCE_M)
-        height_m = self.base_station_height_m - self.device_height_m
-        log_d3 = np.log10(np.hypot(distance_2d_m, height_m))
-        log_f = np.log10(self.carrier_frequency_hz / 1e9)
-        breakpoint_m = self.breakpoint_distance_m()
-        near_db = 32.4 + 21.0 * log_d3 + 20.0 * log_f
-        # The Table's PL2: slope 40 beyond the breakpoint, joined to PL1 there.
-        far_db = 32.4 + 40.0 * log_d3 + 20.0 * log_f - 9.5 * np.log10(breakpoint_m**2 + height_m**2)
-        los_db = np.where(distance_2d_m <= breakpoint_m, near_db, far_db)
-        nlos_db = 22.4 + 35.3 * log_d3 + 21.3 * log_f - 0.3 * (self.device_height_m - 1.5)
-        return np.asarray(np.where(is_line_of_sight, los_db, np.maximum(los_db, nlos_db)))
-
-    def shadowing_std_db(self, distance_2d_m: FloatArray, is_line_of_sight: BoolArray) -> FloatArray:
-        """Return the standard deviation of shadowing, Table 7.4.1-1: 4 dB in sight, 7.82 dB without."""
-        del distance_2d_m
-        return np.where(is_line_of_sight, 4.0, 7.82)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UrbanMacro:
-    """UMa: base station above the roofs of a city."""
-
-    carrier_frequency_hz: float
-    base_station_height_m: float = 25.0
-    device_height_m: float = 1.5
-    environment_height_m: float | FloatArray = 1.0  # h_E; above 13 m drawn for each device
-    max_distance_m: ClassVar[float] = 5_000.0
-    max_blocked_distance_m: ClassVar[float] = 5_000.0
+    # Table 7.4.1-1: losses at 1 m and 1 GHz, their slopes over distance and frequency.
+    name: ClassVar[str]
+    near_db: ClassVar[tuple[float, float]]  # constant, slope over distance; over frequency it is 20
+    joint: ClassVar[float]  # what joins the second slope, 40, to the first
+    blocked_db: ClassVar[tuple[float, float, float]]  # constant, slopes over distance and frequency
+    height_slope: ClassVar[float]  # of the device, without sight
+    blocked_std_db: ClassVar[float]
 
     def __post_init__(self) -> None:
         highest_m = float(np.max(self.environment_height_m))
-        _check_urban_heights("UMa", self.base_station_height_m, self.device_height_m, highest_m)
-
-    def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
-        """Return the probability of a clear sight, Table 7.4.2-1; better for devices above 13 m."""
-        distance_2d_m = np.asarray(distance_2d_m, dtype=np.float64)
-        flat = _urban_los_probability(distance_2d_m, decay_m=63.0)
-        lift = _uma_lift(distance_2d_m, device_height_m=self.device_height_m)
-        return np.where(distance_2d_m <= 18.0, 1.0, np.minimum(1.0, flat * (1.0 + lift)))
+        _check_urban_heights(self.name, self.base_station_height_m, self.device_height_m, highest_m)
 
     def breakpoint_distance_m(self) -> float | FloatArray:
         """Return d'_BP = 4 (h_BS - h_E)(h_UT - h_E) f_c / c, Table 7.4.1-1 note 1."""
@@ -112,22 +70,62 @@ class UrbanMacro:
         return 4.0 * effective_heights * self.carrier_frequency_hz / SPEED_OF_LIGHT_M_PER_S
 
     def path_loss_db(self, distance_2d_m: FloatArray, is_line_of_sight: BoolArray) -> FloatArray:
-        """Return the median path loss, Table 7.4.1-1, UMa."""
+        """Return the median path loss, Table 7.4.1-1."""
         distance_2d_m = np.maximum(distance_2d_m, MIN_DISTANCE_M)
         height_m = self.base_station_height_m - self.device_height_m
         log_d3 = np.log10(np.hypot(distance_2d_m, height_m))
         log_f = np.log10(self.carrier_frequency_hz / 1e9)
         breakpoint_m = self.breakpoint_distance_m()
-        near_db = 28.0 + 22.0 * log_d3 + 20.0 * log_f
-        far_db = 28.0 + 40.0 * log_d3 + 20.0 * log_f - 9.0 * np.log10(breakpoint_m**2 + height_m**2)
+        start, slope = self.near_db
+        near_db = start + slope * log_d3 + 20.0 * log_f
+        # The Table's PL2: slope 40 beyond the breakpoint, joined to PL1 there.
+        far_db = start + 40.0 * log_d3 + 20.0 * log_f - self.joint * np.log10(breakpoint_m**2 + height_m**2)
         los_db = np.where(distance_2d_m <= breakpoint_m, near_db, far_db)
-        nlos_db = 13.54 + 39.08 * log_d3 + 20.0 * log_f - 0.6 * (self.device_height_m - 1.5)
+        start, slope, slope_f = self.blocked_db
+        nlos_db = start + slope * log_d3 + slope_f * log_f - self.height_slope * (self.device_height_m - 1.5)
         return np.asarray(np.where(is_line_of_sight, los_db, np.maximum(los_db, nlos_db)))
 
     def shadowing_std_db(self, distance_2d_m: FloatArray, is_line_of_sight: BoolArray) -> FloatArray:
-        """Return the standard deviation of shadowing, Table 7.4.1-1: 4 dB in sight, 6 dB without."""
+        """Return the standard deviation of shadowing, Table 7.4.1-1: 4 dB in sight, more without."""
         del distance_2d_m
-        return np.where(is_line_of_sight, 4.0, 6.0)
+        return np.where(is_line_of_sight, 4.0, self.blocked_std_db)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UrbanMicro(_UrbanScenario):
+    """UMi-Street Canyon: base station below the roofs, on a lamp post."""
+
+    base_station_height_m: float = 10.0
+    name: ClassVar[str] = "UMi"
+    near_db: ClassVar[tuple[float, float]] = (32.4, 21.0)
+    joint: ClassVar[float] = 9.5
+    blocked_db: ClassVar[tuple[float, float, float]] = (22.4, 35.3, 21.3)
+    height_slope: ClassVar[float] = 0.3
+    blocked_std_db: ClassVar[float] = 7.82
+
+    def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
+        """Return the probability of a clear sight, Table 7.4.2-1."""
+        return _urban_los_probability(distance_2d_m, decay_m=36.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UrbanMacro(_UrbanScenario):
+    """UMa: base station above the roofs of a city."""
+
+    base_station_height_m: float = 25.0
+    name: ClassVar[str] = "UMa"
+    near_db: ClassVar[tuple[float, float]] = (28.0, 22.0)
+    joint: ClassVar[float] = 9.0
+    blocked_db: ClassVar[tuple[float, float, float]] = (13.54, 39.08, 20.0)
+    height_slope: ClassVar[float] = 0.6
+    blocked_std_db: ClassVar[float] = 6.0
+
+    def los_probability(self, distance_2d_m: FloatArray) -> FloatArray:
+        """Return the probability of a clear sight, Table 7.4.2-1; better for devices above 13 m."""
+        distance_2d_m = np.asarray(distance_2d_m, dtype=np.float64)
+        flat = _urban_los_probability(distance_2d_m, decay_m=63.0)
+        lift = _uma_lift(distance_2d_m, device_height_m=self.device_height_m)
+        return np.where(distance_2d_m <= 18.0, 1.0, np.minimum(1.0, flat * (1.0 + lift)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.units import BoolArray, FloatArray, IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.link import uplink_rate_bps, upload_delay_s
-from fedwave.wireless.terms import RadioTerms
+from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
 def broadcast_delay_s(

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.channels import CHANNELS, Channel, ChannelPart
-from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.settings.load import load_cell_config
 
 NUM_DEVICES, NUM_BLOCKS = 6, 4
 PLACEMENT = {"kind": "disc", "radius_m": 200.0, "min_distance_m": 20.0}

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedwave.settings import Part
 from fedwave.units import FloatArray
-from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.channels.placement import LargeScale
 
 
 class Channel(Protocol):

@@ -9,17 +9,20 @@ import numpy as np
 from pydantic import model_validator
 
 from fedwave.errors import ProblemError
-from fedwave.settings import NonNegativeFloat, PositiveFloat
+from fedwave.rng import FleetStream, fleet_generator
+from fedwave.settings import Decibel, NonNegativeFloat, PositiveFloat
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.channels.faded import Fading, FadingPart, NoFading, place_warnings
-from fedwave.wireless.geometry import ground_distance_m
-from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.channels.fading import Fading, FadingPart, NoFading
+from fedwave.wireless.channels.placement import (
+    LargeScale,
+    PlacementPart,
+    draw_shadowing_db,
+    ground_distance_m,
+    place_devices,
+    place_warnings,
+)
 from fedwave.wireless.path_loss import log_distance_path_loss_db
-from fedwave.wireless.placement import PlacementPart, place_devices
-from fedwave.wireless.setting_types import Decibel
-from fedwave.wireless.shadowing import draw_shadowing_db
-from fedwave.wireless.streams import FleetStream, fleet_generator
 
 
 class LogDistanceConfig(ChannelSection):

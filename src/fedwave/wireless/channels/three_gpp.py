@@ -11,11 +11,19 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedwave.errors import ProblemError
+from fedwave.rng import FleetStream, fleet_generator
+from fedwave.settings import Decibel
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.channels.faded import DelayLineFading, Fading, FadingPart, NoFading, place_warnings
-from fedwave.wireless.geometry import ground_distance_m
-from fedwave.wireless.large_scale import LargeScale
+from fedwave.wireless.channels.fading import DelayLineFading, Fading, FadingPart, NoFading
+from fedwave.wireless.channels.placement import (
+    LargeScale,
+    PlacementPart,
+    draw_shadowing_db,
+    ground_distance_m,
+    place_devices,
+    place_warnings,
+)
 from fedwave.wireless.multipath import (
     MovingRays,
     Multipath,
@@ -31,10 +39,6 @@ from fedwave.wireless.path_loss import (
     draw_environment_height_m,
     highest_environment_m,
 )
-from fedwave.wireless.placement import PlacementPart, place_devices
-from fedwave.wireless.setting_types import Decibel
-from fedwave.wireless.shadowing import draw_shadowing_db
-from fedwave.wireless.streams import FleetStream, fleet_generator
 
 # What only some scenarios ask about, with the defaults of Table 7.4.1-1.
 _OPTIONS: dict[str, dict[str, Any]] = {

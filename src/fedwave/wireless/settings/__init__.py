@@ -1,0 +1,1 @@
+"""The settings of a cell: read from presets and TOML files, and checked."""

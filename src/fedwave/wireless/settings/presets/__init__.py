@@ -1,0 +1,20 @@
+"""The shipped cells. The command line asks for their names alone, so nothing is loaded here."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+CELL_PRESETS: tuple[str, ...] = (
+    "paper",
+    "paper-redrawn",
+    "umi-3.5ghz",
+    "uma-2ghz",
+    "rma-700mhz",
+    "chen2020",
+    "fedl2021",
+)
+
+
+def preset_text(name: str) -> str:
+    """Return the TOML text of one of ``CELL_PRESETS``."""
+    return resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8")

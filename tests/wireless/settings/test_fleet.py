@@ -1,0 +1,104 @@
+"""Fleets: drawn by their distributions, or read from a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from fedwave.errors import ProblemError
+from fedwave.settings import validate
+from fedwave.wireless.cell import Cell
+from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.distribution import Uniform
+from fedwave.wireless.settings.fleet import FleetConfig, draw_fleet
+from fedwave.wireless.settings.load import load_cell_config, with_preset
+
+
+def test_a_fleet_follows_its_distributions():
+    config = FleetConfig(
+        max_power_dbm=23.0,
+        max_frequency_hz=Uniform(low=1e9, high=2e9),
+        capacitance=2e-28,
+        cycles_per_sample=Uniform(low=0, high=0.25),
+    )
+    fleet = draw_fleet(config, num_devices=20_000, seed=0)
+    assert_allclose(fleet.max_power_w, 0.1995262315)
+    assert fleet.max_frequency_hz.mean() == pytest.approx(1.5e9, rel=0.006)
+    assert fleet.max_frequency_hz.min() >= 1e9
+    assert fleet.cycles_per_sample.mean() == pytest.approx(0.125, rel=0.018)
+
+
+def test_columns_of_the_fleet_are_drawn_independently():
+    uniform = FleetConfig(
+        max_power_w=Uniform(low=0, high=1),
+        max_frequency_hz=Uniform(low=0, high=2),
+        capacitance=Uniform(low=0, high=1),
+        cycles_per_sample=Uniform(low=0, high=1),
+    )
+    before = draw_fleet(uniform, num_devices=50, seed=3)
+    after = draw_fleet(uniform.model_copy(update={"max_power_w": 0.5}), num_devices=50, seed=3)
+    assert (after.max_power_w == 0.5).all()
+    assert (after.max_frequency_hz == before.max_frequency_hz).all()
+    assert (after.cycles_per_sample == before.cycles_per_sample).all()
+    assert abs(np.corrcoef(before.max_power_w, before.capacitance)[0, 1]) < 0.5
+
+
+def test_work_follows_from_the_models_operations_unless_it_is_given():
+    config = load_cell_config("umi-3.5ghz", {"fleet": {"cycles_per_operation": 0.5}})
+    cell = Cell.build(config, num_devices=2, seed=0, operations_per_sample=1e6)
+    assert cell.fleet.cycles_per_sample.tolist() == [5e5, 5e5]
+    given = load_cell_config("umi-3.5ghz", {"fleet": {"cycles_per_sample": 7.0}})
+    assert given.fleet.cycles_per_operation is None
+    cell = Cell.build(given, num_devices=2, seed=0, operations_per_sample=1e6)
+    assert cell.fleet.cycles_per_sample.tolist() == [7.0, 7.0]
+
+
+def write(tmp_path, text, name="table.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def resolve_cell_table(table) -> CellConfig:
+    return validate(CellConfig, with_preset(table), root="cell")
+
+
+def test_a_fleet_may_have_work_and_processors_that_cost_nothing():
+    free = {"fleet": {"capacitance": 0, "cycles_per_sample": 0}}
+    fleet = Cell.build(load_cell_config("umi-3.5ghz", free), num_devices=2, seed=0).fleet
+    assert fleet.capacitance.tolist() == fleet.cycles_per_sample.tolist() == [0.0, 0.0]
+
+
+def test_a_column_that_is_nowhere_is_missed_in_the_csv_too(tmp_path):
+    table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
+    table["fleet"] = {"path": write(tmp_path, "max_power_w\n1\n")}
+    with pytest.raises(ProblemError, match=r"max_frequency_hz is not given, nor a column in table\.csv"):
+        Cell.build(resolve_cell_table(table), num_devices=1, seed=0)
+
+
+def test_a_fleet_csv_replaces_the_columns_it_has(tmp_path):
+    path = write(tmp_path, "device,max_power_w,max_frequency_hz\n0,0.1,1e9\n1,0.2,2e9\n")
+    cell = Cell.build(load_cell_config("umi-3.5ghz", {"fleet": {"path": path}}), num_devices=2, seed=0)
+    assert cell.fleet.max_power_w.tolist() == [0.1, 0.2]
+    assert cell.fleet.max_frequency_hz.tolist() == [1e9, 2e9]
+    assert cell.fleet.capacitance.tolist() == [2e-28, 2e-28]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max_powr_w\n1\n2\n", r'unknown column "max_powr_w"\. Did you mean "max_power_w"\?'),
+        ("max_power_w\n1\n", r"has 1 devices, but the cell has 2\. Give one row per device"),
+        ("max_power_w\n1\nx\n", r'has max_power_w = "x" for device 1 in line 3\. Write a number'),
+        ("max_power_w,capacitance\n1,1\n1\n", r"has 1 values in line 3, but 2 columns"),
+        ("max_power_w\n1\n0\n", r"max_power_w must be > 0 for every device, got 0 at device 1"),
+        ("max_power_w\n1\nnan\n", r"max_power_w must be > 0 for every device, got nan at device 1"),
+        ("", "is empty"),
+    ],
+)
+def test_a_bad_fleet_csv_is_one_line(tmp_path, text, message):
+    config = load_cell_config("umi-3.5ghz", {"fleet": {"path": write(tmp_path, text)}})
+    with pytest.raises(ProblemError, match=message) as caught:
+        Cell.build(config, num_devices=2, seed=0)
+    assert "\n" not in str(caught.value)
