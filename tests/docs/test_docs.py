@@ -5,18 +5,23 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import tomllib
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import tomli_w
 from typer.testing import CliRunner
 
 import fedwave
 from fedwave.cli.app import app
-from fedwave.experiments import load_experiment, preset_names
+from fedwave.experiments import Experiment, load_experiment, preset_names
 from fedwave.selection import POLICIES
+from fedwave.settings import parse_overrides
 from fedwave.simulation.round import close_round, decide_round, play_round, take_models
+from fedwave.wireless.load import load_cell_config
+from fedwave.wireless.preset_names import CELL_PRESETS
 from tools.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
@@ -175,16 +180,31 @@ def test_the_lines_of_one_round_are_the_calls_of_the_code_in_their_order():
     assert re.findall(r"^\d\. \*\*`(\w+)\.(\w+)`\*\*", read("one-round.md"), re.MULTILINE) == called
 
 
+def shown_commands(command: str) -> list[list[str]]:
+    """Return the words of every ``fedwave COMMAND ...`` that the pages show."""
+    shown = re.compile(rf"(?:^|\$ |`)fedwave {command} ([^`\n]+)", re.MULTILINE)
+    lines = [line for page in PAGES for line in shown.findall(page.read_text(encoding="utf-8"))]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def overrides_in(words: list[str]) -> list[str]:
+    return [words[i + 1] for i, word in enumerate(words) if word == "-s"]
+
+
+def is_of_the_users(settings: object) -> bool:
+    """Whether a shown setting names a module that is not there."""
+    return bool(re.search(r"\bmy_\w+", str(settings)))
+
+
 def test_commands_shown_name_real_presets_and_settings():
-    command = re.compile(r"(?:^|\$ |`)fedwave run ([^`\n]+)", re.MULTILINE)
-    seen = 0
-    for page in PAGES:
-        for line in command.findall(page.read_text(encoding="utf-8")):
-            words = shlex.split(line, comments=True)
-            if words[0] in preset_names():
-                load_experiment(words[0], [words[i + 1] for i, word in enumerate(words) if word == "-s"])
-                seen += 1
-    assert seen >= 8
+    runs = [words for words in shown_commands("run") if words[0] in preset_names()]
+    for words in runs:
+        load_experiment(words[0], overrides_in(words))
+    assert len(runs) >= 8
+    cells = [words for words in shown_commands("cell") if words and words[0] in CELL_PRESETS]
+    for words in cells:
+        load_cell_config(words[0], parse_overrides(overrides_in(words)))
+    assert len(cells) >= 4
 
 
 def test_settings_shown_are_accepted_somewhere():
@@ -192,13 +212,38 @@ def test_settings_shown_are_accepted_somewhere():
     seen = 0
     for page in PAGES:
         for words in re.findall(r"`(-s [^`]+)`", page.read_text(encoding="utf-8")):
-            if "..." in words or "path" in words or "section.key" in words or "my_module" in words:
+            if "section.key" in words or is_of_the_users(words):
                 continue
-            settings = [word for word in shlex.split(words) if word != "-s"]
+            settings = overrides_in(shlex.split(words))
             is_for_cell = any(setting.startswith("cell.") for setting in settings)
             load_experiment("digits/ural" if is_for_cell else "digits/nufm", settings)
             seen += 1
-    assert seen >= 5
+    assert seen >= 10
+
+
+def test_blocks_of_toml_are_settings_of_an_experiment_or_of_a_cell(tmp_path):
+    """A block is laid over a preset, as a file that extends it; alternatives stand in a block line by line."""
+    seen = {"experiment": 0, "cell": 0}
+    for page in PAGES:
+        for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+            try:
+                tables = [tomllib.loads(block)]
+            except tomllib.TOMLDecodeError:  # one key twice
+                tables = [tomllib.loads(line) for line in block.splitlines()]
+            for table in tables:
+                table.pop("explore", None)  # beside a cell, what the explorer is to show of it
+                if not table or is_of_the_users(table):
+                    continue
+                if set(table) <= {*Experiment.model_fields, "extends", "scheme"}:
+                    preset = "digits/ural" if "cell" in table else "digits/nufm"
+                    (tmp_path / "shown.toml").write_text(tomli_w.dumps({"extends": preset, **table}))
+                    load_experiment(tmp_path / "shown.toml")
+                    seen["experiment"] += 1
+                else:
+                    load_cell_config(table.pop("preset", "umi-3.5ghz"), table)
+                    seen["cell"] += 1
+    assert seen["experiment"] >= 4
+    assert seen["cell"] >= 5
 
 
 def test_the_python_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
