@@ -35,7 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "violations",
     ),
     "Learning": ("meta_gradient", "contribution"),
-    # What the functions above return; not imported by name.
+    # From here on not imported by name: what the functions above return, what a part must have, what travels.
     "What they return": (
         "fedwave.runs.run.RunResult",
         "fedwave.runs.compare.FinishedRun",
@@ -43,6 +43,36 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "fedwave.allocation.solution.Allocation",
         "fedwave.wireless.cell.Cell",
         "fedwave.data.dataset.Dataset",
+    ),
+    "What a part of your own must have": (
+        "fedwave.selection.policy.SelectionPolicy",
+        "fedwave.selection.policy.KeepsState",
+        "fedwave.allocation.methods.Method",
+        "fedwave.server.planner.Planner",
+        "fedwave.server.planner.PlannerDefaults",
+        "fedwave.server.planner.PlannerAround",
+        "fedwave.learning.rules.base.LocalRule",
+        "fedwave.learning.server_steps.base.ServerStep",
+        "fedwave.learning.tasks.base.Task",
+        "fedwave.learning.models.base.Model",
+        "fedwave.wireless.channels.base.Channel",
+        "fedwave.simulation.world.World",
+        "fedwave.devices.chunked_devices.ChunkExecutor",
+    ),
+    "What a server handles": (
+        "fedwave.server.reports.Reports",
+        "fedwave.server.plan.Plan",
+        "fedwave.server.outcome.Outcome",
+        "fedwave.server.outcome.RoundCosts",
+        "fedwave.wireless.terms.RadioTerms",
+        "fedwave.server.aims.RoundAims",
+        "fedwave.server.aims.Work",
+        "fedwave.server.policy_planner.PolicyPlanner",
+        "fedwave.server.cell_planner.CellPlanner",
+        "fedwave.server.policy_runner.PolicyRunner",
+        "fedwave.server.audit.ContributionAudit",
+        "fedwave.selection.candidates.Candidates",
+        "fedwave.selection.candidates.RoundResult",
     ),
 }
 
