@@ -222,7 +222,7 @@ def test_settings_shown_are_accepted_somewhere():
 
 
 def test_blocks_of_toml_are_settings_of_an_experiment_or_of_a_cell(tmp_path):
-    """A block is laid over a preset, as a file that extends it; alternatives stand in a block line by line."""
+    """A block is laid over a preset as a file that extends it; alternatives are loaded line by line."""
     seen = {"experiment": 0, "cell": 0}
     for page in PAGES:
         for block in re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
