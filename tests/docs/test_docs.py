@@ -20,8 +20,8 @@ from fedwave.experiments import Experiment, load_experiment, preset_names
 from fedwave.selection import POLICIES
 from fedwave.settings import parse_overrides
 from fedwave.simulation.round import close_round, decide_round, play_round, take_models
-from fedwave.wireless.load import load_cell_config
-from fedwave.wireless.preset_names import CELL_PRESETS
+from fedwave.wireless.settings.load import load_cell_config
+from fedwave.wireless.settings.presets import CELL_PRESETS
 from tools.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
