@@ -6,13 +6,16 @@ import logging
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
 
 if find_spec("flwr") is None:
-    collect_ignore_glob = ["test_[!e]*.py"]  # all but test_extra.py
+    collect_ignore = [
+        file.name for file in Path(__file__).parent.glob("test_*.py") if file.stem != "test_extra"
+    ]
 
 
 @pytest.fixture
