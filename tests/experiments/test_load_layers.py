@@ -17,14 +17,6 @@ def parts(experiment: Experiment) -> tuple[str, str, str | None]:
     return experiment.algorithm.rule.kind, experiment.selection.policy.kind, method
 
 
-@pytest.fixture
-def resolved(tmp_path: Path) -> Path:
-    """The settings that a run of digits/ural leaves in its folder: every key is there."""
-    file = tmp_path / "config.toml"
-    file.write_text(experiment_to_toml(load_experiment("digits/ural")))
-    return file
-
-
 def test_an_override_beats_a_preset() -> None:
     chosen = load_experiment("digits/ural", ["cell.method=fedl", "selection.policy=uniform"])
     assert parts(chosen) == ("exact", "uniform", "fedl")

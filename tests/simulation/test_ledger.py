@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.testing import assert_allclose
 
@@ -21,16 +19,6 @@ COSTS = RoundCosts(
     idle_time_s=np.array([14.0, 0.0]),
     delay_s=24.5,
 )
-
-
-def test_a_devices_energy_is_computing_reporting_uploading_and_waiting() -> None:
-    assert_allclose(COSTS.device_energy_j, [501.1, 42.2])
-    assert_allclose(COSTS.energy_j, 543.3)
-
-
-def test_a_device_is_busy_while_it_listens_computes_and_sends() -> None:
-    assert_allclose(COSTS.busy_time_s, [10.5, 24.25])
-    assert_allclose(replace(COSTS, downlink_time_s=np.array([1.0, 2.0])).busy_time_s, [11.5, 26.25])
 
 
 def test_the_ledger_adds_rounds_up_and_changes_nothing_in_place() -> None:

@@ -1,0 +1,35 @@
+"""One look for every figure: names are shown as they are, and files are pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedwave.errors import RunError
+from fedwave.plots.style import MAX_NAME, Picture, new_figure, plain, require_picture_name
+
+
+def test_a_name_is_text_and_neither_a_formula_nor_hidden_nor_long() -> None:
+    assert plain("a\nb  c") == "a b c"
+    assert plain("5 $") == r"5 \$"
+    assert plain("_own") == "own"
+    assert plain("x" * MAX_NAME) == "x" * MAX_NAME
+    assert plain("x" * (MAX_NAME + 1)) == "x" * (MAX_NAME - 1) + "…"
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.PDF", "a.svg"])
+def test_a_picture_ends_in_its_format(name: str, tmp_path: Path) -> None:
+    require_picture_name(tmp_path / name)
+    (tmp_path / name).mkdir()
+    for wrong in (tmp_path / name, tmp_path / "a.docx", tmp_path / "a"):
+        with pytest.raises(RunError, match=r"cannot write the picture .*\.png"):
+            require_picture_name(wrong)
+
+
+def test_a_figure_has_its_axes_and_is_written_and_shown(tmp_path: Path) -> None:
+    figure, axes = new_figure(2, num_rows=3)
+    assert len(axes) == 6
+    picture = Picture(figure)
+    assert picture.save(tmp_path / "new" / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert picture._repr_png_()[:4] == b"\x89PNG"

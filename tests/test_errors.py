@@ -1,0 +1,57 @@
+"""Every message is one line: what is wrong, what was got, how to mend it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedwave.errors import (
+    MAX_SHOWN,
+    ConfigError,
+    FedwaveError,
+    MissingExtraError,
+    did_you_mean,
+    import_extra,
+    require_count,
+    require_type,
+    shown,
+)
+
+
+def test_a_message_is_one_line_whatever_is_in_it() -> None:
+    assert str(FedwaveError("a file\nwith a\r\nstrange name")) == "a file with a strange name"
+
+
+def test_a_wrong_value_is_shown_on_one_short_line() -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert shown("a") == "'a'"
+    assert shown(Silent()) == "a Silent"
+    assert shown("x" * (MAX_SHOWN - 2)) == repr("x" * (MAX_SHOWN - 2))
+    long = shown("x" * MAX_SHOWN)
+    assert (len(long), long[-3:]) == (MAX_SHOWN, "...")
+
+
+def test_an_argument_of_another_type_is_said_with_both_types() -> None:
+    require_type(1, (str, int), name="seed", fix="Give one.")
+    with pytest.raises(TypeError, match=r"seed must be of type str or int, got 1\.5 \(float\)\. Give one\."):
+        require_type(1.5, (str, int), name="seed", fix="Give one.")
+
+
+@pytest.mark.parametrize("value", [True, 1, 2.0, "3", None])
+def test_a_count_is_a_whole_number_from_the_least_on(value: object) -> None:
+    assert require_count("rounds", 2, at_least=2) == 2
+    with pytest.raises(ConfigError, match="rounds must be a whole number >= 2, got"):
+        require_count("rounds", value, at_least=2)
+
+
+def test_the_nearest_word_is_proposed_or_all_are_listed() -> None:
+    assert did_you_mean("optimum", ["optimal", "ives"]) == 'Did you mean "optimal"?'
+    assert did_you_mean("zzz", ["optimal", "ives"]) == "Choose one of: optimal, ives."
+
+
+def test_what_is_not_installed_is_said_with_the_way_to_get_it() -> None:
+    assert import_extra("math", purpose="Sums", extra="none").sqrt(4.0) == 2.0
+    with pytest.raises(MissingExtraError, match=r"Pictures needs no_such_thing.*fedwave\[plots\]"):
+        import_extra("no_such_thing.inside", purpose="Pictures", extra="plots")
