@@ -79,7 +79,7 @@ WORDS = [
     (["allocate", "absent.toml"], "Cannot read the problem file absent.toml"),
     (["allocate", "."], "Cannot read the problem file ."),
     (["allocate", "paper"], "paper is a radio cell, not a problem file. Show it with: fedwave cell paper"),
-    (["allocate", "problem.toml", "-m", "best"], '--method is not known, got "best"'),
+    (["allocate", "problem.toml", "-m", "best"], '--method must be known, got "best"'),
     (["allocate", "problem.toml", "--gap", "-1"], "relative_gap"),
     (["allocate", "problem.toml", "--gap", "nan"], "relative_gap"),
     (["allocate", "problem.toml", "--seed", "-1"], "Invalid value for '--seed'"),

@@ -55,6 +55,17 @@ SECTIONS = {
 }
 KEYS = [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys]
 KEYS += [
+    "data.dataset.kind",
+    "data.dataset.path",
+    "data.dataset.shape",
+    "partition.num_devices",
+    "partition.path",
+    "model.channels",
+    "algorithm.rule.kind",
+    "algorithm.rule.mu",
+    "algorithm.planner.kind",
+    "selection.policy.kind",
+    "selection.policy.num_candidates",
     "seed",
     "num_rounds",
     "name",
@@ -151,7 +162,7 @@ def test_any_settings(content: dict[str, Any], folder: Path) -> None:
         found = experiment_from(nested(content))
         (folder / "e.toml").write_text(experiment_to_toml(found), encoding="utf-8")
         assert load_experiment(folder / "e.toml") == found
-        if found.partition.num_devices is None or found.partition.num_devices <= 100:
+        if found.partition.options.get("num_devices", 100) <= 100:
             build_simulation(found)
 
     answers(load)

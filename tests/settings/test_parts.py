@@ -51,10 +51,11 @@ def refusal(given: Any) -> str:
 
 
 def test_a_name_or_a_table_is_a_part() -> None:
-    assert (method("fry" if False else "boil").kind, method("boil").options) == ("boil", {})
+    assert (method("boil").kind, method("boil").options) == ("boil", {})
     part = method({"kind": "fry", "fat": "oil"})
     assert (part.kind, part.options) == ("fry", {"fat": "oil"})
     assert method({}) == MethodPart()  # the default kind
+    assert method({"kind": "boil", "minutes": None}) == method("boil")  # None is not given
     assert method(part) is part
     assert method("by-ear").kind == "by-ear"  # no part's name, but a word that may stand there
 
@@ -82,6 +83,10 @@ def test_a_part_that_is_a_section_is_read_as_that_section() -> None:
         ({"kind": "boil", "minutes": True}, "recipe.method.minutes must be a valid integer, got True"),
         ({"kind": "boil", "lid": "yes"}, "recipe.method.lid must be a valid boolean, got 'yes'"),
         ({"kind": "fry", "fat": "\udcff"}, "recipe.method.fat must be UTF-8"),
+        ({"kind": "a:b", "fat": ["\udcff"]}, "recipe.method.fat must be UTF-8"),
+        ({"kind": "a:b", "heat": float("nan")}, "recipe.method.heat must be finite, got nan"),
+        ({"kind": "a:b", "heat": {"low": [float("inf")]}}, "recipe.method.heat must be finite, got inf"),
+        ({"kind": "a:b", "heat": [None]}, "recipe.method.heat must be finite, got None"),
         ({"kind": "simmer"}, 'recipe.method.kind "simmer" is unknown. '),
     ],
 )

@@ -8,6 +8,7 @@ a finished run needs no module of anybody's.
 from __future__ import annotations
 
 import inspect
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -100,17 +101,20 @@ class Part(Section):
                 return handler(table)
             names = ", ".join(f'"{name}"' for name in cls.kinds().registry)
             raise PydanticCustomError("part_kind", "needs a kind. Choose one of: {names}.", {"names": names})
+        section = cls.section_of(kind)
+        if section is not None:
+            return cls._checked(section, {"kind": kind, **table}, kind)
+        table = {name: value for name, value in table.items() if value is not None}
+        options = {name: value for name, value in table.items() if name not in cls.model_fields}
+        for name, value in options.items():
+            _require_toml(name, value)
         if is_import_name(kind) or cls.checked_when_created or kind in cls.stand_ins:
             return handler(table)
         kinds = cls.kinds()
         if kind not in kinds.registry:
             hint = did_you_mean(kind, kinds.registry)
             raise _at("kind", '"{kind}" is unknown. {hint}', {"kind": kind, "hint": hint}, kind)
-        entry = kinds.registry[kind]
-        if _is_section(entry):
-            return cls._checked(entry, {"kind": kind, **table}, kind)
-        options = {name: value for name, value in table.items() if name not in cls.model_fields}
-        cls._checked(_options_of(kinds, entry), options, kind)
+        cls._checked(_options_of(kinds, kinds.registry[kind]), options, kind)
         return handler(table)
 
     @model_serializer(mode="plain")
@@ -124,8 +128,6 @@ class Part(Section):
     def _checked(cls, schema: Any, table: Mapping[str, Any], kind: str) -> Any:
         """Return a table as its schema types it; problems name plain keys, and the nearest to a wrong one."""
         try:
-            for name, value in table.items():
-                _require_text(name, value)
             return schema.model_validate(table) if _is_section(schema) else schema.validate_python(table)
         except ValidationError as error:
             problems = [cls._plain(problem, schema, kind) for problem in error.errors(include_url=False)]
@@ -187,8 +189,12 @@ def _at(key: str, message: str, ctx: dict[str, Any], got: Any) -> ValidationErro
     )
 
 
-def _require_text(name: str, value: Any) -> None:
-    """Raise if a text cannot be written into config.toml."""
+def _require_toml(name: str, value: Any) -> None:
+    """Raise if config.toml could not hold a value, or would not give it back."""
+    for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        _require_toml(name, inner)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        raise _at(name, "must be finite, got {got}. Leave it out.", {"got": repr(value)}, value)
     try:
         str(value).encode()
     except UnicodeEncodeError:
