@@ -9,7 +9,8 @@ import numpy as np
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray, linear_to_db, watt_to_dbm
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.link import uplink_rate_bps, upload_delay_s, upload_energy_j
+from fedwave.wireless.link import upload_delay_s, upload_energy_j
+from fedwave.wireless.phases import upload_phase
 from fedwave.wireless.terms import ChannelDraw
 
 
@@ -83,28 +84,25 @@ def device_links(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> DeviceL
     if gain.ndim == 1:  # the device does not matter for the order of blocks
         typical = int(np.argpartition(-noise_w, middle)[middle])
         block_index = np.full(len(gain), typical, dtype=np.int64)
-        typical_gain = gain
     else:
         block_index = np.argpartition(gain / noise_w, middle, axis=1)[:, middle]
-        typical_gain = gain[np.arange(len(gain)), block_index]
-    typical_noise_w = noise_w[block_index]
     power_w = cell.fleet.max_power_w
-    rate_bps = uplink_rate_bps(
-        power_w,
-        typical_gain,
-        interference_w=draw.interference_w[block_index],
-        bandwidth_hz=cell.bandwidth_hz,
-        noise_psd_w_per_hz=cell.noise_psd_w_per_hz,
-        rate_model=cell.rate_model,
+    uploads = upload_phase(
+        cell.terms,
+        draw,
+        device_index=np.arange(cell.num_devices),
+        block=block_index,
+        power_w=power_w,
+        model_bits=model_bits,
     )
-    delay_s = upload_delay_s(rate_bps, model_bits=model_bits)
+    delay_s = upload_delay_s(uploads.rate_bps, model_bits=model_bits)  # without a link for ever, not 0
     return DeviceLinks(
         block_index=block_index,
-        channel_gain=typical_gain,
-        interference_w=draw.interference_w[block_index],
-        noise_and_interference_w=typical_noise_w,
-        sinr=power_w * typical_gain / typical_noise_w,
-        rate_bps=rate_bps,
+        channel_gain=uploads.channel_gain,
+        interference_w=uploads.interference_w,
+        noise_and_interference_w=noise_w[block_index],
+        sinr=uploads.sinr,
+        rate_bps=uploads.rate_bps,
         upload_delay_s=delay_s,
         upload_energy_j=upload_energy_j(power_w, delay_s, radio=cell.radio_power),
     )
