@@ -56,50 +56,6 @@ def small_problem(**changes: Any) -> AllocationProblem:
     return AllocationProblem(**(values | changes))
 
 
-def random_problem(
-    rng: np.random.Generator, *, max_devices: int = 8, max_blocks: int = 5
-) -> AllocationProblem:
-    """Return a problem of one of four kinds: paper-like, ties and zeros, a real cell, extreme scales."""
-    n, num_blocks = int(rng.integers(1, max_devices + 1)), int(rng.integers(1, max_blocks + 1))
-    shape = (n, num_blocks) if rng.random() < 0.3 else (n,)
-
-    def scales(low: float, high: float, size: Any = None) -> Any:
-        return 10.0 ** rng.uniform(low, high, size)
-
-    match int(rng.integers(4)):
-        case 0:
-            u, h, p = rng.uniform(-3, 10, n), rng.uniform(0.1, 1, shape), rng.uniform(0, 1, n)
-            interference, bits, bandwidth, noise = rng.uniform(0, 0.8, num_blocks), 1.0, 1.0, 1.0
-        case 1:
-            u, h, p = rng.integers(-1, 4, n), rng.integers(0, 3, shape), rng.integers(0, 3, n)
-            interference, bits, bandwidth, noise = rng.integers(0, 2, num_blocks), 1.0, 1.0, 1.0
-        case 2:
-            u, h, p = scales(-3, 3, n), scales(-15, -5, shape), scales(-4, 1, n)
-            interference, bits, bandwidth, noise = scales(-16, -12, num_blocks), 1e6, 1.8e5, 4e-21
-        case _:
-            u, h, p = scales(-6, 6, n) * rng.choice([-1, 1], n), scales(-15, 0, shape), scales(-20, 3, n)
-            interference, bits = scales(-20, 3, num_blocks), scales(0, 9)
-            bandwidth, noise = scales(0, 8), scales(-21, 0)
-    return AllocationProblem(
-        contribution=u,
-        channel_gain=h,
-        interference_w=interference,
-        max_power_w=p * (rng.random(n) > 0.1),
-        workload_cycles=rng.uniform(0, 5, n) * (rng.random(n) > 0.1),
-        max_frequency_hz=rng.uniform(0.1, 2, n),
-        capacitance=rng.uniform(0, 1, n),
-        model_bits=bits,
-        bandwidth_hz=bandwidth,
-        noise_psd_w_per_hz=noise,
-        energy_weight=float(rng.choice([0, 1, scales(-6, 6)])),
-        delay_weight=float(rng.choice([1, scales(-6, 6)])),
-        max_delay_s=None if rng.random() < 0.6 else scales(-2, 3),
-        max_energy_j=None
-        if rng.random() < 0.6
-        else (scales(-3, 3, n) if rng.random() < 0.5 else scales(-3, 3)),
-    )
-
-
 def link_terms(rng: np.random.Generator, features: Collection[str], num_devices: int) -> dict[str, Any]:
     """Return terms of the link that matter at SNRs around 1, one or two for each feature."""
 

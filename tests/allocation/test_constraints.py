@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import METHODS, AllocationProblem, Status, allocate, violations
+from fedwave.testing.method import random_problem
 from fedwave.wireless.rate import RadioPower, RateModel
-from tests.allocation.allocation_problems import random_problem, small_problem
+from tests.allocation.allocation_problems import small_problem
 
 
 def problem_with_every_limit(**changes) -> AllocationProblem:

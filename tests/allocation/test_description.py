@@ -15,8 +15,9 @@ from fedwave.allocation import (
     objective_terms,
     pareto_front,
 )
+from fedwave.testing.method import random_problem
 from fedwave.wireless.rate import RadioPower
-from tests.allocation.allocation_problems import random_problem, small_problem
+from tests.allocation.allocation_problems import small_problem
 
 
 @pytest.mark.parametrize("method", METHODS)

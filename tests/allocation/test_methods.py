@@ -20,7 +20,8 @@ from fedwave.allocation import (
 )
 from fedwave.allocation.methods import devices_to_serve, upload_mask
 from fedwave.errors import ProblemError
-from tests.allocation.allocation_problems import paper_problem, random_problem, small_problem
+from fedwave.testing import check_method
+from tests.allocation.allocation_problems import paper_problem, small_problem
 
 SERVING = [name for name, method in METHODS.items() if method.serves_given_devices]
 CHOOSING = [name for name, method in METHODS.items() if not method.serves_given_devices]
@@ -28,22 +29,7 @@ CHOOSING = [name for name, method in METHODS.items() if not method.serves_given_
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_the_contract(method):
-    for seed in range(60):
-        problem = random_problem(np.random.default_rng(seed))
-        before = {name: np.copy(value) for name, value in vars(problem).items() if value is not None}
-        found = allocate(problem, method, rng=np.random.default_rng(seed))
-        again = allocate(problem, method, rng=np.random.default_rng(seed))
-        assert found.method == method
-        for name in ("block_of_device", "transmit_power_w", "cpu_frequency_hz"):
-            assert getattr(found, name).shape == (problem.num_devices,)
-            np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
-        assert violations(problem, found) == ()
-        assert found.objective == pytest.approx(total_cost(problem, found), rel=1e-12, abs=1e-12)
-        assert isinstance(found.status, Status)
-        assert found.reason or found.status is not Status.INFEASIBLE
-        assert found.upper_bound >= found.objective
-        for name, value in before.items():
-            np.testing.assert_array_equal(value, getattr(problem, name))
+    check_method(method)
 
 
 def test_unknown_methods_and_options_name_the_nearest():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from fedwave.errors import ConfigError, ProblemError
 from fedwave.selection import POLICIES, Candidates, require_enough_devices
+from fedwave.testing import check_policy
 from tests.selection.crowds import crowd, crowds
 
 # How many of n candidates each policy asks to compute when k are to upload.
@@ -27,37 +27,22 @@ def test_every_policy_is_in_the_contract() -> None:
     assert set(NUM_ASKED) == set(POLICIES)
 
 
-def assert_same(one: Candidates, other: Candidates) -> None:
-    for name in ("device_index", "num_samples", "contribution", "loss"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("times_selected", "last_selected", "last_contribution", "last_loss"):
-        np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_keeps_the_contract(name: str) -> None:
+    check_policy(name)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(everybody=crowds(), num_selected=st.integers(1, 30), seed=st.integers(0, 9))
-def test_answers_are_sorted_distinct_candidates_a_function_of_input_and_luck_and_change_nothing(
+def test_as_many_are_asked_and_selected_as_there_can_be(
     name: str, everybody: Candidates, num_selected: int, seed: int
 ) -> None:
-    before = copy.deepcopy(everybody)
     policy = POLICIES[name](num_selected=num_selected)
-    assert policy.num_selected == num_selected
     unheard = replace(everybody, contribution=None, loss=None)
-
     asked = policy.ask(unheard, rng=np.random.default_rng(seed))
-    assert np.array_equal(asked, policy.ask(unheard, rng=np.random.default_rng(seed)))
-    assert set(asked.tolist()) <= set(everybody.device_index.tolist())
-    assert np.all(np.diff(asked) > 0)
-    assert len(asked) == NUM_ASKED[name](num_selected, len(everybody))
-
-    reporting = everybody.among(asked)
-    selected = policy.select(reporting, rng=np.random.default_rng(seed))
-    assert np.array_equal(selected, policy.select(reporting, rng=np.random.default_rng(seed)))
-    assert set(selected.tolist()) <= set(asked.tolist())
-    assert np.all(np.diff(selected) > 0)
-    assert len(selected) == min(num_selected, len(everybody))
-    assert asked.dtype == selected.dtype == np.int64
-    assert_same(everybody, before)
+    assert len(set(asked.tolist())) == len(asked) == NUM_ASKED[name](num_selected, len(everybody))
+    selected = policy.select(everybody.among(asked), rng=np.random.default_rng(seed))
+    assert len(set(selected.tolist())) == len(selected) == min(num_selected, len(everybody))
 
 
 @pytest.mark.parametrize("name", POLICIES)

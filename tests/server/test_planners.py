@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,9 @@ import pytest
 from fedwave.allocation import METHODS
 from fedwave.errors import RunError
 from fedwave.selection import POLICIES
-from fedwave.server import Plan, Planner, PlannerState, PolicyPlanner, PolicyRunner
+from fedwave.server import Planner, PolicyPlanner, PolicyRunner
+from fedwave.testing import check_planner
+from fedwave.testing.planner import NUM_SAMPLES, small_cell_planner
 from fedwave.wireless.terms import ChannelDraw
 from tests.server.radios import CONTRIBUTION, Planned, play, radio_planner, random_radio
 
@@ -41,23 +42,6 @@ def played(planner: Planner, num_rounds: int = NUM_ROUNDS) -> list[Planned]:
     return rounds
 
 
-def assert_equal_states(one: PlannerState, other: PlannerState) -> None:
-    assert list(one) == list(other)
-    for name in one:
-        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
-
-
-def assert_equal_plans(one: Plan, other: Plan) -> None:
-    np.testing.assert_array_equal(one.selected, other.selected)
-    assert (one.reason, one.needs_reports) == (other.reason, other.needs_reports)
-    np.testing.assert_array_equal(one.scaled_contribution, other.scaled_contribution)
-    assert (one.allocation is None) == (other.allocation is None)
-    if one.allocation is not None and other.allocation is not None:
-        for name in ("block_of_device", "transmit_power_w", "cpu_frequency_hz"):
-            np.testing.assert_array_equal(getattr(one.allocation, name), getattr(other.allocation, name))
-        assert one.allocation.objective == other.allocation.objective
-
-
 @pytest.mark.parametrize(("policy", "method"), NAMES)
 def test_answers_are_sorted_distinct_devices_and_only_who_reported_uploads(
     policy: str, method: str | None
@@ -79,33 +63,13 @@ def test_answers_are_sorted_distinct_devices_and_only_who_reported_uploads(
 
 
 @pytest.mark.parametrize(("policy", "method"), NAMES)
-def test_a_planner_is_pure(policy: str, method: str | None) -> None:
-    planner = make(policy, method, seed=0)
-    first = played(planner)
-    states_before = [copy.deepcopy(dict(one.state)) for one in first]
-    reports_before = copy.deepcopy(first[1].reports)
-    again = played(planner)
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.asked, other.asked)
-        assert_equal_plans(one.plan, other.plan)
-        assert_equal_states(one.state, other.state)
-    # A later round does not change what an earlier one was given.
-    for one, before in zip(first, states_before, strict=True):
-        assert_equal_states(one.state, before)
-    for name in ("device_index", "contribution", "loss", "num_samples", "gradient_norms"):
-        np.testing.assert_array_equal(getattr(first[1].reports, name), getattr(reports_before, name))
+def test_every_planner_keeps_the_contract(policy: str, method: str | None) -> None:
+    runner = PolicyRunner(POLICIES[policy](num_selected=3), NUM_SAMPLES, seed=0)
 
+    def planner() -> Planner:
+        return PolicyPlanner(runner) if method is None else small_cell_planner(runner, method)
 
-@pytest.mark.parametrize(("policy", "method"), NAMES)
-def test_a_new_planner_goes_on_from_the_state_of_another(policy: str, method: str | None) -> None:
-    rounds = played(make(policy, method, seed=0))
-    # Through a checkpoint: names, shapes and values are all that is left of the state.
-    saved = {name: np.array(values.tolist(), dtype=values.dtype) for name, values in rounds[1].state.items()}
-    fresh = make(policy, method, seed=0)
-    third = play(fresh, np.roll(CONTRIBUTION, 4).tolist(), 2, CHANNEL, saved)
-    np.testing.assert_array_equal(third.asked, rounds[2].asked)
-    assert_equal_plans(third.plan, rounds[2].plan)
-    assert_equal_states(third.state, rounds[2].state)
+    check_planner(planner, over="ideal" if method is None else "cell")
 
 
 @pytest.mark.parametrize(("policy", "method"), NAMES)

@@ -13,7 +13,8 @@ from fedwave.allocation.optimal.column_generation import ColumnGeneration
 from fedwave.allocation.optimal.search import BranchAndBound
 from fedwave.allocation.solution import Status
 from fedwave.allocation.uploads.faster_uploads import may_be_faster
-from tests.allocation.allocation_problems import paper_problem, random_problem
+from fedwave.testing.method import random_problem
+from tests.allocation.allocation_problems import paper_problem
 from tests.allocation.optimal.test_candidates import crowd
 
 FAMILIES_FILE = Path(__file__).parents[3] / "benchmarks" / "hard_families.py"

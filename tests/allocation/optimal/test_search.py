@@ -13,8 +13,9 @@ from fedwave.allocation.uploads.pairs import all_pairs
 from fedwave.allocation.uploads.power import energy_factor
 from fedwave.allocation.uploads.upload_plan import value_at_best_snr
 from fedwave.errors import ProblemError
+from fedwave.testing.method import random_problem
 from tests.allocation.allocation_oracles import best_by_brute_force, best_by_scip
-from tests.allocation.allocation_problems import paper_problem, problems, random_problem, small_problem
+from tests.allocation.allocation_problems import paper_problem, problems, small_problem
 
 PROVEN = (Status.OPTIMAL, Status.GAP_REACHED, Status.INFEASIBLE)
 

@@ -25,6 +25,7 @@ from fedwave.allocation.uploads.pairs import all_pairs
 from fedwave.allocation.uploads.power import energy_factor
 from fedwave.allocation.uploads.snr_range import snr_floor
 from fedwave.allocation.uploads.upload_plan import value_at_best_snr
+from fedwave.testing.method import random_problem
 from fedwave.wireless.delivery import packet_error_probability
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import (
@@ -32,7 +33,6 @@ from tests.allocation.allocation_problems import (
     link_problem,
     link_terms,
     paper_problem,
-    random_problem,
     small_problem,
 )
 from tests.allocation.link_oracle import best_by_link_brute_force

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fedwave.data import PARTITIONS, partition, partition_options, split_heldout
 from fedwave.errors import ConfigError, DataError
 from fedwave.rng import Stream, generator
+from fedwave.testing import check_partition
 
 KINDS = sorted(set(PARTITIONS) - {"given"})  # which deals nothing out
 TWENTY_SAMPLES = {"paper": {}, "dirichlet": {"samples_per_device": 20}, "iid": {"samples_per_device": 20}}
@@ -86,6 +87,11 @@ def test_the_same_stream_deals_the_same_samples_and_another_does_not(kind):
         for a, b in zip(first, again, strict=True)
     )
     assert any(not np.array_equal(a.support, b.support) for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("kind", PARTITIONS)
+def test_every_partition_keeps_the_contract(kind):
+    check_partition(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,6 +9,7 @@ import pytest
 from fedwave.data import DATASETS, dataset_options, load_dataset
 from fedwave.data.sources.download import DOWNLOADS
 from fedwave.errors import ConfigError, DataError, MissingExtraError
+from fedwave.testing import check_dataset
 
 
 def test_the_digits_are_whole_and_keep_every_grey_level():
@@ -17,6 +18,23 @@ def test_the_digits_are_whole_and_keep_every_grey_level():
     assert digits.inputs.dtype == np.uint8
     assert set(np.unique(digits.inputs)) == {15 * level for level in range(17)}
     assert np.bincount(digits.labels).min() == 174
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_dataset_that_is_here_keeps_the_contract(name, tmp_path):
+    options = {}
+    if name == "arrays":
+        np.savez(tmp_path / "own.npz", inputs=np.zeros((6, 2)), labels=np.arange(6) % 3)
+        options = {"path": tmp_path / "own.npz"}
+    elif name == "image-folder":
+        image = pytest.importorskip("PIL.Image")
+        for label in ("cat", "dog"):
+            (tmp_path / label).mkdir()
+            image.new("L", (5, 4)).save(tmp_path / label / "one.png")
+        options = {"path": tmp_path}
+    elif DATASETS[name].find is not None:
+        pytest.skip("large: read by the tests of its own file")
+    check_dataset(name, **options)
 
 
 @pytest.mark.parametrize(
