@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
-    "testing": GROUND | {"learning", "wireless", "data", "selection", "allocation", "server"},
+    "testing": GROUND | DISCIPLINES | {"server"},
 }
 
 

@@ -74,6 +74,16 @@ class Contract:
         self.same(kept, first, f".{what} must return arrays that later calls do not change")
         return first
 
+    def copied(self, part: Answer) -> Answer:
+        """Return a copy of the part, as another process gets one."""
+        try:
+            return copy.deepcopy(part)
+        except Exception as error:
+            fix = "Keep no locks, files or generators in it."
+            got = f"{type(error).__name__}: {error}"
+            self.require(False, " must be such that it can be sent to another process", got, fix)
+            raise
+
     def same(self, one: object, other: object, what: str) -> None:
         """Raise unless two answers are equal to the bit."""
         place = difference(one, other)

@@ -71,7 +71,7 @@ def check_rule(part: Any, /, **options: Any) -> None:
     contract.require(
         not has_graph, ".step must return numbers", "a graph", "Take the step in torch.no_grad()."
     )
-    travelled = contract.call("__deepcopy__", copy.deepcopy, rule)
+    travelled = contract.copied(rule)
     contract.same(got, step(travelled, slice(None)), ".step must be the same in another process")
     for device in range(3):
         alone = step(rule, slice(device, device + 1))
@@ -92,7 +92,7 @@ def check_server_step(part: Any, /, **options: Any) -> None:
     weights = np.array([1.0, 2.0, 0.5, 4.0])
     for given in (None, weights):
         results = []
-        for one in (step, step, copy.deepcopy(step)):
+        for one in (step, step, contract.copied(step)):
             # The models come one at a time, and only once.
             def once(one: Any = one, given: Any = given) -> Any:
                 return one.step(theta, iter(models), given, state)
@@ -142,7 +142,7 @@ def check_task(part: Any, /, *, learns: Literal["classes", "values"] = "classes"
     if task.metric.is_share:
         within = bool(((scores >= 0) & (scores <= 1)).all())
         contract.require(within, ".scores of a share must lie in 0 to 1", scores, "Or say is_share=False.")
-    padded = outputs + (batch.weights == 0)[..., None] * 7.0
+    padded = outputs + (batch.weights == 0)[..., None] * torch.arange(7.0, 7.0 + NUM_OUTPUTS)
     _require_close(contract, ".loss must not count padded samples", task.loss(padded, batch), loss, fix=fix)
     for device, size in enumerate(SIZES):
         rows = slice(device, device + 1)
@@ -157,7 +157,7 @@ def check_task(part: Any, /, *, learns: Literal["classes", "values"] = "classes"
     contract.require(value.requires_grad, ".loss must be differentiable", "a loss without a graph", fix)
     (gradient,) = torch.autograd.grad(value, leaf)
     contract.require(torch.isfinite(gradient).all(), ".loss must have a finite gradient", gradient, fix)
-    travelled = contract.call("__deepcopy__", copy.deepcopy, task)
+    travelled = contract.copied(task)
     contract.same(loss, travelled.loss(outputs, batch), ".loss must be the same in another process")
 
 
@@ -222,7 +222,7 @@ def check_model(
     _require_close(contract, ".outputs of a sample must not depend on its neighbours", flipped, outputs)
     few = model.outputs(stacked, inputs[:, :1])
     _require_close(contract, ".outputs of one sample must be those among others", few, outputs[:, :1])
-    travelled = contract.call("__deepcopy__", copy.deepcopy, model)
+    travelled = contract.copied(model)
     contract.same(outputs, travelled.outputs(stacked, inputs), ".outputs must be the same in another process")
     _check_refusal(contract, model, model.to_state_dict(models[0]))
 
