@@ -18,10 +18,11 @@ from fedwave.wireless.channel_draw import ChannelDraw
 
 @dataclass(frozen=True, eq=False)
 class BatteryPlanner(PlannerAround):
-    """Asks devices with energy left; none uploads with more than it has. A round costs, and harvests."""
+    """Lets a device rest until it has ``reserve_j``; none uploads with more than it has. A round harvests."""
 
     planner: CellPlanner  # the one that the settings describe; the other fields are options
     capacity_j: float = 5.0
+    reserve_j: float = 1.0  # a device with less does not compute
     harvest_j: float = 1.0  # of each device in each round
 
     def __post_init__(self) -> None:
@@ -34,9 +35,9 @@ class BatteryPlanner(PlannerAround):
         return {**super().initial_state(), "battery_j": np.full(num_devices, self.capacity_j)}
 
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
-        """Return whom the inner planner asks, less those that are empty."""
+        """Return whom the inner planner asks, less those that rest."""
         asked = super().ask(round_index, state)
-        return asked[state["battery_j"][asked] > 0]
+        return asked[state["battery_j"][asked] >= self.reserve_j]
 
     def plan(
         self,

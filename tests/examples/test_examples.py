@@ -43,20 +43,8 @@ def test_own_server_runs_with_numpy_and_scipy_alone() -> None:
     assert loaded == "[]"
 
 
-def test_the_battery_planner_runs_is_stopped_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    importlib.import_module("battery_planner").main(tmp_path / "run")
-    said = capsys.readouterr().out
-    assert "stopped after 3 rounds" in said
-    assert "round 5: " in said
-    assert " J in all" in said
-
-
 def test_every_example_is_run_by_a_test() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
-        "battery_planner",
         "demo",
         "own_data_and_model",
         "own_server",
