@@ -13,7 +13,7 @@ import numpy as np
 from fedwave.errors import ConfigError
 from fedwave.server import CellPlanner, Outcome, Plan, PlannerAround, PlannerState, Reports
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
+from fedwave.wireless.terms import ChannelDraw
 
 
 @dataclass(frozen=True, eq=False)

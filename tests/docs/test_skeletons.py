@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from contextlib import closing
 from typing import Any
@@ -13,13 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch import Tensor
 
 from fedwave import load_experiment
-from fedwave.allocation import METHODS, Method, allocate, violations
-from fedwave.data import PARTITIONS
+from fedwave.allocation import allocate, violations
 from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.experiments.build import build_simulation
-from fedwave.learning import LOCAL_RULES, MODELS, SERVER_STEPS, TASKS, Batch, Metric, Model, build_model
+from fedwave.learning import Batch, Metric, Model, build_model
 from fedwave.runs.folder import RunFolder
-from fedwave.selection import POLICIES, Candidates, History
+from fedwave.selection import Candidates, History
 from fedwave.server import problem_of_cell
 from fedwave.simulation.state import State
 from fedwave.wireless.settings.load import load_cell
@@ -55,12 +55,12 @@ def test_the_skeletons_run_and_do_what_they_say(run_page, tmp_path, capsys):
     printed = capsys.readouterr().out
     check_policy()
     check_method()
-    check_planner(names)
+    check_planner()
     check_channel(names)
-    check_rule(names)
+    check_rule()
     check_server_step()
     check_task()
-    check_model(build_model("tanh", (1, 4, 4), 3, width=5))
+    check_model(build_model("my_model:tanh_net", (1, 4, 4), 3, width=5))
     check_partition()
     check_executor(names)
     check_column(RunFolder(tmp_path / "runs" / "median"))
@@ -69,8 +69,13 @@ def test_the_skeletons_run_and_do_what_they_say(run_page, tmp_path, capsys):
     assert len(RunFolder(tmp_path / "runs" / "enough").table()["round"]) == int(stopped[1]) < 50
 
 
+def page_file(module: str) -> Any:
+    """Return a file of the page as a module."""
+    return importlib.import_module(module)
+
+
 def check_policy() -> None:
-    policy = POLICIES["fair"](num_selected=2, price=10.0)
+    policy = page_file("my_policies").FairContribution(num_selected=2, price=10.0)
     history = History.empty(4)
     candidates = Candidates(
         device_index=np.array([1, 4, 6, 9]),
@@ -86,28 +91,29 @@ def check_policy() -> None:
     rng = np.random.default_rng(0)
     assert_array_equal(policy.ask(candidates, rng=rng), [1, 4, 6, 9])
     assert_array_equal(policy.select(candidates, rng=rng), [1, 6])
-    free = POLICIES["fair"](num_selected=2, price=0.0)
+    free = page_file("my_policies").FairContribution(num_selected=2, price=0.0)
     assert_array_equal(free.select(candidates, rng=rng), [1, 6])
-    dear = POLICIES["fair"](num_selected=2, price=100.0)
+    dear = page_file("my_policies").FairContribution(num_selected=2, price=100.0)
     assert_array_equal(dear.select(candidates, rng=rng), [4, 9])
 
 
 def check_method() -> None:
     """No constraint is broken, nothing is better than the optimum, and power is the share asked for."""
-    assert METHODS["loud"] == Method(METHODS["loud"].solve, serves_given_devices=True)
+    assert page_file("my_methods").loud.serves_given_devices
     for seed in range(10):
         cell = load_cell("paper", num_devices=8, seed=seed, overrides={"num_blocks": 3})
         worth = np.random.default_rng(seed).uniform(-1, 10, 8)
         problem = problem_of_cell(cell, worth)
-        found = allocate(problem, "loud", selected=[1, 4, 6], share=0.25)
+        found = allocate(problem, "my_methods:loud", selected=[1, 4, 6], share=0.25)
         assert not violations(problem, found)
         assert found.objective <= allocate(problem).objective + 1e-9
         assert_array_equal(found.selected, [1, 4, 6])
         assert_allclose(found.transmit_power_w[[1, 4, 6]], 0.25 * problem.max_power_w[[1, 4, 6]])
 
 
-def check_planner(names: dict[str, Any]) -> None:
-    simulation = names["on_batteries"](build_simulation(load_experiment("digits/ural")))
+def check_planner() -> None:
+    settings = ["algorithm.planner=my_planner:BatteryPlanner"]
+    simulation = build_simulation(load_experiment("digits/ural", settings))
     planner, state = simulation.federation.planner, simulation.initial_state()
     with closing(simulation.open_devices()) as devices:
         state, record = simulation.run_round(state, devices)
@@ -130,14 +136,14 @@ def check_channel(names: dict[str, Any]) -> None:
     assert_array_equal(cell.draw(3).channel_gain, gains[3])
 
 
-def check_rule(names: dict[str, Any]) -> None:
+def check_rule() -> None:
     """On f = |x|^2 / 2 with alpha = 0.5 the meta-gradient is x / 4; a step is at most beta long."""
 
     def loss(parameters: dict[str, Tensor], batch: Batch) -> Tensor:
         del batch
         return 0.5 * parameters["x"].square().sum(1)
 
-    rule = LOCAL_RULES["clipped"](inner_lr=0.5, meta_lr=0.1)
+    rule = page_file("my_rule").ClippedMetaDescent(inner_lr=0.5, meta_lr=0.1)
     start = torch.tensor([[8.0, 0.0], [0.0, 2.0]])  # meta-gradients (2, 0) and (0, 0.5)
     step = rule.step(loss, {"x": start}, None, None, start={"x": start})  # type: ignore[arg-type]
     torch.testing.assert_close(step.parameters["x"], torch.tensor([[7.9, 0.0], [0.0, 1.95]]))
@@ -147,7 +153,7 @@ def check_rule(names: dict[str, Any]) -> None:
 
 def check_server_step() -> None:
     """Two steps of Adam by hand: the mean change is 0.2, then -0.4."""
-    adam = SERVER_STEPS["adam"](server_lr=0.1, beta_1=0.5, beta_2=0.75, adaptivity=1.0)
+    adam = page_file("my_step").ServerAdam(server_lr=0.1, beta_1=0.5, beta_2=0.75, adaptivity=1.0)
     theta = {"x": torch.tensor([1.0])}
     state = adam.initial_state(theta)
     theta, state = adam.step(
@@ -162,7 +168,7 @@ def check_server_step() -> None:
 
 
 def check_task() -> None:
-    task = TASKS["huber"]()
+    task = page_file("my_task").HuberRegression()
     batch = Batch(
         inputs=torch.zeros(1, 3, 1),
         targets=torch.tensor([[[0.0], [0.0], [0.0]]]),
@@ -186,11 +192,13 @@ def check_model(model: Model) -> None:
         torch.testing.assert_close(outputs[device], module(inputs[device]))
         torch.testing.assert_close(dict(module.state_dict()), model.to_state_dict(own[device]))
         torch.testing.assert_close(model.from_state_dict(model.to_state_dict(own[device])), own[device])
-    assert MODELS["tanh"]((1, 2, 2), 3).width == 16
+    assert page_file("my_model").tanh_net((1, 2, 2), 3).width == 16
 
 
 def check_partition() -> None:
-    counts = PARTITIONS["one-class"](np.full(10, 100), 20, rng=np.random.default_rng(0), samples_per_device=6)
+    counts = page_file("my_partition").one_class_counts(
+        np.full(10, 100), 20, rng=np.random.default_rng(0), samples_per_device=6
+    )
     assert counts.shape == (20, 10)
     assert_array_equal(np.sort(counts, axis=1)[:, :-1], 0)
     assert_array_equal(counts.max(axis=1), 6)

@@ -10,8 +10,8 @@ import pytest
 
 from fedwave.errors import ConfigError
 from fedwave.testing import check_channel, check_interference, check_placement
+from fedwave.wireless.channels.placement import PLACEMENTS
 from fedwave.wireless.interference import INTERFERENCES
-from fedwave.wireless.placement import PLACEMENTS
 from tests.testing.broken import complaint
 
 # A new kind needs an entry here.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import fedwave
+import fedwave.testing
 from tools.docs.pages import escape
 
 # Every name of ``fedwave.__all__`` once, by what it is for.
@@ -35,6 +36,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "violations",
     ),
     "Learning": ("meta_gradient", "contribution"),
+    # ``from fedwave.testing import check_policy``: see docs/testing-parts.md.
+    "Checks of your own parts": tuple(f"fedwave.testing.{name}" for name in fedwave.testing.__all__),
     # From here on not imported by name: what the functions above return, what a part must have, what travels.
     "What they return": (
         "fedwave.runs.run.RunResult",

@@ -19,6 +19,7 @@ FOLDERS = (
     "selection",
     "allocation",
     "server",
+    "testing",
     "devices",
     "simulation",
     "experiments",

@@ -32,9 +32,9 @@ from fedwave.testing.contract import (
     through_a_checkpoint,
 )
 from fedwave.units import IntArray
-from fedwave.wireless.channel_draw import ChannelDraw
 from fedwave.wireless.delivery import UploadFate
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.terms import ChannelDraw
 
 NUM_DEVICES, NUM_BLOCKS, NUM_ROUNDS = 9, 4, 4
 NUM_SAMPLES: IntArray = np.resize(np.array([4, 8]), NUM_DEVICES)

@@ -10,8 +10,8 @@ from fedwave.errors import shown
 from fedwave.testing.contract import Contract, create, refuses
 from fedwave.units import FloatArray
 from fedwave.wireless.channels import CHANNEL, Channel
+from fedwave.wireless.channels.placement import PLACEMENT
 from fedwave.wireless.interference import INTERFERENCE
-from fedwave.wireless.placement import PLACEMENT
 
 BANDWIDTH_HZ, NOISE_W = 360e3, 1.4e-15  # two resource blocks at 15 kHz, at room temperature
 CHANNEL_MEMBERS = ("large_scale", "has_own_rounds", "warnings", "ergodic_k_factor", "gain")

@@ -253,3 +253,11 @@ def test_a_model_that_does_not_refuse_token_ids_is_given_them(monkeypatch: pytes
     with pytest.raises(ModelError, match="softmax takes real numbers, got whole numbers"):
         build_model("softmax", (6,), 3, samples=tokens)
     build_model("softmax", (6,), 3, samples=tokens.float())
+
+
+def test_a_model_of_ones_own_may_run_many_devices_itself() -> None:
+    kind = f"{user_modules.__name__}:stacked_net"
+    assert build_model(kind, (2, 5, 4), 3, width=7) == build_model("mlp", (2, 5, 4), 3, hidden=(7,))
+    check_model(kind, input_shape=(2, 5, 4), width=4)
+    with pytest.raises(ModelError, match="execution.batching is for a module of your own"):
+        build_model(kind, (2, 5, 4), 3, batching="loop")

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedwave.learning.models import Mlp
+
 
 def small_user_net(input_shape: tuple[int, ...], num_classes: int) -> nn.Module:
     return nn.Sequential(
@@ -61,6 +63,11 @@ class NestedBuffers(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         outputs: Tensor = self.first(inputs) + self.second(inputs)
         return outputs
+
+
+def stacked_net(input_shape: tuple[int, ...], num_outputs: int, *, width: int = 5) -> Mlp:
+    """A model that runs many devices itself."""
+    return Mlp(input_shape, num_outputs, (width,))
 
 
 class TiedNet(nn.Module):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
+import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedwave.errors import ModelError
 from fedwave.learning.models.base import WEIGHT_STD, Model
@@ -70,23 +71,40 @@ def build_model(
 ) -> Model:
     """Return the model of that kind: a name in ``MODELS`` or ``package.module:factory``.
 
-    ``batching`` is for the latter, see ``UserModel``; the others have one way to run many devices.
+    A factory returns an ``nn.Module``, or a ``Model`` that runs many devices itself. ``batching`` is for the
+    former, see ``UserModel``; the others have one way to run many devices.
     ``samples`` (samples, *input_shape), as the model will see them, show whether it suits the data.
     """
     MODEL.require_options(kind, options)
-    if is_import_name(kind):
+    own = _own_model(kind, input_shape, num_outputs, options) if is_import_name(kind) else None
+    if is_import_name(kind) and own is None:
         return UserModel(kind, input_shape, num_outputs, batching=batching, samples=samples, options=options)
     if batching != "auto":
         raise ModelError(
             f'execution.batching is for a module of your own, got "{batching}" with model.kind {kind}. '
             'Leave it at "auto".'
         )
-    model = MODELS[kind](input_shape, num_outputs, **options)
+    model = MODELS[kind](input_shape, num_outputs, **options) if own is None else own
     if samples is not None and not samples.is_floating_point() and not getattr(model, "takes_tokens", True):
         raise ModelError(
             f"model.kind {kind} takes real numbers, got whole numbers, which are token ids. Give features as "
             "float32, or use a module of your own with nn.Embedding."
         )
+    return model
+
+
+def _own_model(
+    kind: str, input_shape: tuple[int, ...], num_outputs: int, options: dict[str, Any]
+) -> Model | None:
+    """Return the user's own model that runs many devices itself; None if the factory makes something else."""
+    offered = {"input_shape": input_shape, "num_outputs": num_outputs, "num_classes": num_outputs}
+    try:
+        with torch.random.fork_rng(devices=[]):
+            made = MODEL.call(MODEL.find(kind), options, **offered)
+    except (Exception, SystemExit):  # UserModel says what is wrong
+        return None
+    is_model = hasattr(made, "initial_parameters") and not isinstance(made, nn.Module)
+    model: Model | None = made if is_model else None
     return model
 
 
