@@ -13,7 +13,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import Tensor
 
-from fedwave import load_experiment
+from fedwave import load_experiment, testing
 from fedwave.allocation import allocate, violations
 from fedwave.devices.chunked_devices import ChunkedDevices
 from fedwave.experiments.build import build_simulation
@@ -67,6 +67,13 @@ def test_the_skeletons_run_and_do_what_they_say(run_page, tmp_path, capsys):
     stopped = re.search(r"55% are reached after (\d+) rounds", printed)
     assert stopped
     assert len(RunFolder(tmp_path / "runs" / "enough").table()["round"]) == int(stopped[1]) < 50
+
+
+def test_the_page_on_testing_runs_and_names_every_check(run_page):
+    run_page("testing-parts.md")
+    rows = re.findall(r"^\| (`check_.*?) \|", read("testing-parts.md"), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"check_\w+", row)}
+    assert named == {name for name in testing.__all__ if name.startswith("check_")}
 
 
 def page_file(module: str) -> Any:
