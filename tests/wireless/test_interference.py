@@ -136,3 +136,18 @@ def test_interference_is_a_power_for_every_block(config, message):
     else:
         with pytest.raises(ProblemError, match=message):
             config.create("interference", num_blocks=2)
+
+
+def test_a_point_of_the_hexagon_is_drawn_as_a_rhombus_and_two_shares_of_its_sides():
+    """The order of draws is that of published numbers."""
+    points = points_in_hexagon((4,), inner_radius_m=3.0, rng=np.random.default_rng(5))
+    rng = np.random.default_rng(5)
+    rhombus, shares = rng.integers(0, 3, 4), rng.random((2, 4))
+    side_m = 2.0 * math.sqrt(3.0)  # the outer radius of an inner one of 3 m
+    for k in range(4):
+        first, second = 120.0 * rhombus[k], 120.0 * (rhombus[k] + 1)
+        for axis, part in enumerate((math.cos, math.sin)):
+            expected = side_m * (
+                shares[0, k] * part(math.radians(first)) + shares[1, k] * part(math.radians(second))
+            )
+            assert points[k, axis] == pytest.approx(expected, rel=1e-12, abs=1e-12)
