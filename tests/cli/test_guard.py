@@ -73,6 +73,7 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     assert done.stderr == b"error: the current folder does not exist any more. Change to another one.\n"
 
 
+@pytest.mark.processes
 def test_no_home(tmp_path: Path) -> None:
     done = run("run", "digits/nufm", *SMALL, "-o", "out", cwd=tmp_path, HOME=None, XDG_CACHE_HOME=None)
     assert done.returncode == 0, done.stderr
@@ -105,6 +106,7 @@ def test_a_reader_that_has_gone_is_no_matter(tmp_path: Path, words: list[str]) -
     assert process.wait() == 3
 
 
+@pytest.mark.processes
 def test_a_file_size_limit(tmp_path: Path) -> None:
     arguments, environment = command("run", "digits/nufm", *SMALL, "-s", "num_rounds=300", "-o", "out")
     script = 'ulimit -f 24; exec "$@"'  # blocks of 512 bytes or of a KiB
@@ -126,8 +128,17 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("delay_s", [0.15, 0.5, 1.0])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "delay_s"),
+    [
+        (signal.SIGTERM, 0.5),
+        *(
+            pytest.param(number, delay_s, marks=pytest.mark.processes)
+            for number, delay_s in [(signal.SIGTERM, 0.15), (signal.SIGTERM, 1.0)]
+            + [(signal.SIGINT, delay_s) for delay_s in (0.15, 0.5, 1.0)]
+        ),
+    ],
+)
 def test_a_signal_while_the_command_starts(tmp_path: Path, number: signal.Signals, delay_s: float) -> None:
     arguments, environment = command("run", "digits/nufm", "-s", "num_rounds=10000", "-q", "-o", "out")
     process = subprocess.Popen(

@@ -85,7 +85,14 @@ def test_a_regression_is_run_and_compared_by_its_error(fedwave: Command, tmp_pat
     assert "judged by different metrics, accuracy and mean_absolute_error" in mixed.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.processes),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.processes),
+    ],
+)
 def test_a_signal_leaves_a_resumable_run_and_says_how_to_resume_it(
     fedwave: Command, tmp_path: Path, number: signal.Signals
 ) -> None:

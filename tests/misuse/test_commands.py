@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fedwave.experiments import load_experiment
+from fedwave.runs.run import run_experiment
 from tests.misuse.conftest import Fedwave
+from tests.runs.written_runs import write_run
 
 SMALL = ["-s", "num_rounds=2", "-s", "partition.num_devices=8", "-s", "selection.num_selected=2"]
 SMALL += ["-s", "model.kind=softmax", "-q"]
 LONG = "x" * 300
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two rounds that is whole; tests damage a copy of it."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    return run_experiment(
+        load_experiment("digits/nufm", [word for word in SMALL if "=" in word]), folder
+    ).path
+
 
 WORDS = [
     (["frobnicate"], "No such command 'frobnicate'"),
@@ -105,7 +119,7 @@ def test_a_picture_that_cannot_be_written_is_one_line(
     (fedwave.folder / "folder.png").mkdir()
     (fedwave.folder / "problem.toml").write_text(fedwave("allocate", "--example").stdout)
     if words[0] == "compare":
-        assert fedwave("run", "digits/nufm", *SMALL, "-o", "run").code == 0
+        write_run(fedwave.folder / "run", "a", [0.5, 0.6])
     before = fedwave.files()
     done = fedwave(*words, "--plot", picture)
     assert done.code == 2
@@ -149,8 +163,10 @@ def test_a_run_folder_is_not_run_into_again(fedwave: Fedwave) -> None:
         ("devices.csv", b"round;device\n", "is not as the run wrote it"),
     ],
 )
-def test_a_damaged_run_is_not_gone_on_with(fedwave: Fedwave, file: str, content: bytes, said: str) -> None:
-    assert fedwave("run", "digits/nufm", *SMALL, "-o", "run").code == 0
+def test_a_damaged_run_is_not_gone_on_with(
+    fedwave: Fedwave, finished: Path, file: str, content: bytes, said: str
+) -> None:
+    shutil.copytree(finished, fedwave.folder / "run")
     (fedwave.folder / "run" / file).write_bytes(content)
     fedwave.refuses(["resume", "run", "-q"], said)
 
@@ -167,8 +183,8 @@ def test_a_damaged_run_is_not_gone_on_with(fedwave: Fedwave, file: str, content:
         (b'a\n"' + b"x" * 200_000, "has no rounds yet"),
     ],
 )
-def test_a_damaged_table_is_not_compared(fedwave: Fedwave, content: bytes, said: str) -> None:
-    assert fedwave("run", "digits/nufm", *SMALL, "-o", "run").code == 0
+def test_a_damaged_table_is_not_compared(fedwave: Fedwave, finished: Path, content: bytes, said: str) -> None:
+    shutil.copytree(finished, fedwave.folder / "run")
     (fedwave.folder / "run" / "rounds.csv").write_bytes(content)
     fedwave.refuses(["compare", "run"], said)
 

@@ -166,6 +166,7 @@ def test_a_stopped_reproduction_goes_on_where_it_was(tmp_path) -> None:
     assert (tmp_path / "fig-4" / "seeds.csv").read_bytes() == before
 
 
+@pytest.mark.processes
 def test_two_processes_make_the_same_numbers(whole, tmp_path) -> None:
     reproduce(
         ReproductionRequest(items=["fig-4", "table-2"], is_quick=True, num_seeds=1, num_jobs=2), tmp_path

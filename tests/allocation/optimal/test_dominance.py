@@ -11,15 +11,12 @@ from fedwave.allocation.optimal.dominance import undominated
 
 def undominated_by_counting(criteria, depth):
     """Compare all pairs: j beats i if it is at least as good in all, and better in one or earlier."""
-    rows = np.stack(criteria, axis=1)
-    kept = []
-    for i, row in enumerate(rows):
-        no_worse = (rows >= row).all(axis=1)
-        is_equal = (rows == row).all(axis=1)
-        num_better = np.count_nonzero(no_worse & ~is_equal) + np.count_nonzero(is_equal[:i])
-        if num_better < depth:
-            kept.append(i)
-    return kept
+    no_worse = np.logical_and.reduce([values[None, :] >= values[:, None] for values in criteria])
+    is_equal = np.logical_and.reduce([values[None, :] == values[:, None] for values in criteria])
+    num_better = np.count_nonzero(no_worse & ~is_equal, axis=1) + np.count_nonzero(
+        np.tril(is_equal, -1), axis=1
+    )
+    return np.flatnonzero(num_better < depth).tolist()
 
 
 @settings(max_examples=150, deadline=None)

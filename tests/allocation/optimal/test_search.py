@@ -40,7 +40,10 @@ def assert_beats_everybody(problem, rng):
             assert other.objective <= best.upper_bound + 1e-11 * scale, method
 
 
-@pytest.mark.parametrize("start", range(0, 2500, 250))
+@pytest.mark.parametrize(
+    "start",
+    [pytest.param(start, marks=pytest.mark.slow if start >= 1000 else ()) for start in range(0, 2500, 250)],
+)
 def test_never_below_any_other_method_on_random_instances(start):
     for seed in range(start, start + 250):
         rng = np.random.default_rng(seed)

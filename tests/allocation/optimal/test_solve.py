@@ -135,7 +135,9 @@ def assert_nobody_is_better(problem, rng):
                 assert other.objective <= best.objective + 1e-6 * scale, method
 
 
-@pytest.mark.parametrize("start", range(0, 600, 200))
+@pytest.mark.parametrize(
+    "start", [pytest.param(start, marks=pytest.mark.slow if start else ()) for start in range(0, 600, 200)]
+)
 def test_no_method_beats_the_bound_at_any_scale(start):
     for seed in range(start, start + 200):
         rng = np.random.default_rng(seed)
