@@ -1,6 +1,6 @@
 """Every setting reaches its place: changed, it changes what it should, or it is refused.
 
-A new setting without a line in ``learning_lines`` or ``cell_lines`` makes the first test fail.
+A new setting without a case among ``LEARNING_CASES`` or ``CELL_CASES`` makes the first test fail.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ from pathlib import Path
 import pytest
 
 from fedwave.experiments import Experiment
-from tests.experiments.cell_lines import CELL_LINES
-from tests.experiments.learning_lines import LEARNING_LINES
+from tests.experiments.cell_setting_cases import CELL_CASES
+from tests.experiments.learning_setting_cases import LEARNING_CASES
 from tests.experiments.schema_walk import every_setting
-from tests.experiments.setting_lines import Line, write_files
+from tests.experiments.setting_cases import SettingCase, write_files
 
-LINES = [*LEARNING_LINES, *CELL_LINES]
+CASES = [*LEARNING_CASES, *CELL_CASES]
 
 
-def test_there_is_a_line_for_every_setting() -> None:
-    assert sorted(line.path for line in LINES) == sorted(
+def test_there_is_a_case_for_every_setting() -> None:
+    assert sorted(case.path for case in CASES) == sorted(
         setting.path for setting in every_setting(Experiment)
     )
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line.path)
-def test_a_setting_reaches_its_place(line: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_a_setting_reaches_its_place(
+    case: SettingCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path)
     for name in ("before", "after"):
         (tmp_path / name).mkdir()
-    assert line.after(tmp_path / "after") == line.expected
-    assert line.before(tmp_path / "before") != line.expected
+    assert case.after(tmp_path / "after") == case.expected
+    assert case.before(tmp_path / "before") != case.expected

@@ -1,4 +1,4 @@
-"""A line says of one setting: set it to this, and that is to be seen."""
+"""A case says of one setting: set it to this, look there, and that is to be seen."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.experiments.built import Built
 from tests.experiments.cell_tables import SMALL
 from tests.experiments.schema_walk import only_setting, with_tables
 
-See = Callable[[Built], Any]
+Look = Callable[[Built], Any]
 
 
 @dataclass(frozen=True)
-class Line:
-    """Set ``value``, and ``see`` shows ``expected``, which it does not show without."""
+class SettingCase:
+    """Set ``value``, and ``look`` shows ``expected``, which it does not show without."""
 
     path: str
     value: Any
-    see: See
+    look: Look
     expected: Any
     given: dict[str, Any]  # the settings around it, over those of SMALL
 
@@ -36,22 +36,22 @@ class Line:
         """What is seen without the setting."""
         base = merge(SMALL, self.given, Experiment)
         is_kind = self.path.endswith("].kind") or "log-distance].fading[delay-line]" in self.path
-        return _seen(self.see, base if is_kind else with_tables(base, self.path), folder)
+        return _seen(self.look, base if is_kind else with_tables(base, self.path), folder)
 
     def after(self, folder: Path) -> Any:
         """What is seen with it."""
         base = with_tables(merge(SMALL, self.given, Experiment), self.path)
-        return _seen(self.see, merge(base, only_setting(self.path, self.value), Experiment), folder)
+        return _seen(self.look, merge(base, only_setting(self.path, self.value), Experiment), folder)
 
 
-def line(path: str, value: Any, see: See, expected: Any, **given: Any) -> Line:
-    """Return a line; ``given`` are tables of the settings around it."""
-    return Line(path, value, see, expected, given)
+def case(path: str, value: Any, look: Look, expected: Any, **given: Any) -> SettingCase:
+    """Return a case; ``given`` are tables of the settings around it."""
+    return SettingCase(path, value, look, expected, given)
 
 
-def _seen(see: See, settings: dict[str, Any], folder: Path) -> Any:
+def _seen(look: Look, settings: dict[str, Any], folder: Path) -> Any:
     try:
-        return see(Built(settings, folder))
+        return look(Built(settings, folder))
     except FedwaveError as error:
         return f"refused: {error}"
 

@@ -19,37 +19,39 @@ from fedwave.wireless.path_loss import RuralMacro, Scenario, UrbanMacro, UrbanMi
 from tests.experiments.built import Built
 from tests.experiments.cell_tables import SMALL
 from tests.experiments.schema_walk import TABLES
-from tests.experiments.setting_lines import Line, See, line
+from tests.experiments.setting_cases import Look, SettingCase, case
 
 PAPER = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
 STREET = {"preset": "umi-3.5ghz", "num_blocks": 3, "method": "greedy"}
 
 
-def over(cell: dict[str, Any], path: str, value: Any, see: See, expected: Any, **changes: Any) -> Line:
-    """A line over one of the two cells, with changes to it."""
-    return line(f"cell.{path}", value, see, expected, cell={**cell, **changes})
+def cell_case(
+    cell: dict[str, Any], path: str, value: Any, look: Look, expected: Any, **changes: Any
+) -> SettingCase:
+    """A case over one of the two cells, with changes to it."""
+    return case(f"cell.{path}", value, look, expected, cell={**cell, **changes})
 
 
-def of_planner(name: str, value: Any, **changes: Any) -> Line:
+def planner_case(name: str, value: Any, **changes: Any) -> SettingCase:
     """A setting that the planner is to be told."""
-    return over(PAPER, name, value, lambda built: getattr(built.planner, name), value, **changes)
+    return cell_case(PAPER, name, value, lambda built: getattr(built.planner, name), value, **changes)
 
 
-def of_aims(name: str, value: Any) -> Line:
+def aims_case(name: str, value: Any) -> SettingCase:
     """A setting that is to be among the planner's aims."""
-    return over(PAPER, name, value, lambda built: getattr(built.planner.aims, name), value)
+    return cell_case(PAPER, name, value, lambda built: getattr(built.planner.aims, name), value)
 
 
-def of_both(part: str, name: str, value: Any) -> Line:
+def planner_and_world_case(part: str, name: str, value: Any) -> SettingCase:
     """A setting that planner and world are both to be told, in their terms or their work."""
-    return over(PAPER, name, value, lambda built: built.both(part, name), (value, value))
+    return cell_case(PAPER, name, value, lambda built: built.both(part, name), (value, value))
 
 
 def noise_psd(built: Built) -> tuple[float, float]:
     return built.planner.terms.noise_psd_w_per_hz, built.cell.noise_psd_w_per_hz
 
 
-def lost(fate: str) -> See:
+def lost(fate: str) -> Look:
     """How many uploads of the first round met this fate."""
     return lambda built: built.record.columns[f"num_{fate}"]
 
@@ -68,7 +70,7 @@ def is_almost_still(built: Built) -> bool:
 # The channel ------------------------------------------------------------------------------------------------
 
 
-def large_scale(name: str) -> See:
+def large_scale(name: str) -> Look:
     """A column of the devices' places."""
     return lambda built: getattr(built.cell.large_scale, name).tolist()
 
@@ -102,11 +104,11 @@ def blocked_loss_db(scenario: Scenario) -> Any:
     return pytest.approx(scenario.path_loss_db(np.full(8, 100.0), np.zeros(8, dtype=bool)).tolist())
 
 
-def of_scenario(path: str, value: Any, like: Scenario, **changes: Any) -> Line:
+def scenario_case(path: str, value: Any, like: Scenario, **changes: Any) -> SettingCase:
     """A setting of the 3GPP channel, with the same in a scenario that is built by hand."""
     channel = {**TABLES["channel"]["3gpp"], **changes}
-    see, expected = large_scale("path_loss_db"), blocked_loss_db(like)
-    return over(PAPER, f"channel[3gpp].{path}", value, see, expected, channel=channel)
+    look, expected = large_scale("path_loss_db"), blocked_loss_db(like)
+    return cell_case(PAPER, f"channel[3gpp].{path}", value, look, expected, channel=channel)
 
 
 @contextmanager
@@ -123,8 +125,8 @@ def sionna_asked() -> Iterator[dict[str, Any]]:
         yield asked
 
 
-def kind_of(part: str) -> See:
-    def see(built: Built) -> str:
+def kind_of(part: str) -> Look:
+    def look(built: Built) -> str:
         with sionna_asked():
             config = built.cell.config
         if part == "channel":
@@ -133,65 +135,67 @@ def kind_of(part: str) -> See:
             return config.interference.kind
         return getattr(config.channel, part, config.interference).kind
 
-    return see
+    return look
 
 
-def of_places(channel: str, distances: Callable[[Built], tuple[float, float]] = distances_m) -> list[Line]:
+def placement_cases(
+    channel: str, distances: Callable[[Built], tuple[float, float]] = distances_m
+) -> list[SettingCase]:
     """Where devices stand, which three kinds of channel are told."""
     place = f"channel[{channel}].placement"
 
-    def between(low: float, high: float) -> See:
-        def see(built: Built) -> bool:
+    def between(low: float, high: float) -> Look:
+        def look(built: Built) -> bool:
             nearest_m, farthest_m = distances(built)
             return low <= nearest_m < farthest_m <= high
 
-        return see
+        return look
 
     return [
-        over(PAPER, f"{place}[disc].kind", "disc", kind_of("placement"), "disc"),
-        over(PAPER, f"{place}[file].kind", "file", kind_of("placement"), "file"),
-        over(
+        cell_case(PAPER, f"{place}[disc].kind", "disc", kind_of("placement"), "disc"),
+        cell_case(PAPER, f"{place}[file].kind", "file", kind_of("placement"), "file"),
+        cell_case(
             STREET,
             f"{place}[uniform-distance].kind",
             "uniform-distance",
             kind_of("placement"),
             "uniform-distance",
         ),
-        over(PAPER, f"{place}[disc].radius_m", 21.0, between(20.0, 21.0), True),
-        over(PAPER, f"{place}[disc].min_distance_m", 299.0, between(299.0, 300.0), True),
-        over(PAPER, f"{place}[uniform-distance].min_distance_m", 50.0, between(50.0, 100.0), True),
-        over(PAPER, f"{place}[uniform-distance].max_distance_m", 150.0, between(100.0, 150.0), True),
-        over(PAPER, f"{place}[file].path", "more_positions.csv", distances, (100.0, 100.0)),
+        cell_case(PAPER, f"{place}[disc].radius_m", 21.0, between(20.0, 21.0), True),
+        cell_case(PAPER, f"{place}[disc].min_distance_m", 299.0, between(299.0, 300.0), True),
+        cell_case(PAPER, f"{place}[uniform-distance].min_distance_m", 50.0, between(50.0, 100.0), True),
+        cell_case(PAPER, f"{place}[uniform-distance].max_distance_m", 150.0, between(100.0, 150.0), True),
+        cell_case(PAPER, f"{place}[file].path", "more_positions.csv", distances, (100.0, 100.0)),
     ]
 
 
-def of_fading(channel: str) -> list[Line]:
+def fading_cases(channel: str) -> list[SettingCase]:
     """Fading, which two kinds of channel have."""
     fading = f"channel[{channel}].fading"
     table = TABLES["channel"][channel]
     sight = {"line_of_sight": "always"} if channel == "3gpp" else {}  # who is not in sight has no steady path
     faded = {kind: {**table, **sight, "fading": {"kind": kind}} for kind in ("rayleigh", "rician")}
-    shape: See = lambda built: built.gain.shape  # noqa: E731
+    shape: Look = lambda built: built.gain.shape  # noqa: E731
     return [
-        over(PAPER, f"{fading}[none].kind", "none", shape, (8,), channel=faded["rician"]),
-        over(PAPER, f"{fading}[rayleigh].kind", "rayleigh", shape, (8, 3), channel=table),
-        over(PAPER, f"{fading}[rician].kind", "rician", shape, (8, 3), channel=table),
-        over(PAPER, f"{fading}[rician].rician_k_db", 100.0, steady_gains, True, channel=faded["rician"]),
+        cell_case(PAPER, f"{fading}[none].kind", "none", shape, (8,), channel=faded["rician"]),
+        cell_case(PAPER, f"{fading}[rayleigh].kind", "rayleigh", shape, (8, 3), channel=table),
+        cell_case(PAPER, f"{fading}[rician].kind", "rician", shape, (8, 3), channel=table),
+        cell_case(PAPER, f"{fading}[rician].rician_k_db", 100.0, steady_gains, True, channel=faded["rician"]),
         *(
-            over(PAPER, f"{fading}[{kind}].per_block", False, shape, (8,), channel=faded[kind])
+            cell_case(PAPER, f"{fading}[{kind}].per_block", False, shape, (8,), channel=faded[kind])
             for kind in ("rayleigh", "rician")
         ),
     ]
 
 
-def of_delay_line(name: str, value: Any, see: See, expected: Any, **fading: Any) -> Line:
+def delay_line_case(name: str, value: Any, look: Look, expected: Any, **fading: Any) -> SettingCase:
     """What the echoes of TR 38.901 are told, over a cell that is drawn anew each round."""
     channel = {**TABLES["channel"]["3gpp"], "fading": {"kind": "delay-line", **fading}}
     path = f"channel[3gpp].fading[delay-line].{name}"
-    return over(PAPER, path, value, see, expected, channel=channel, redraw="each-round")
+    return cell_case(PAPER, path, value, look, expected, channel=channel, redraw="each-round")
 
 
-def without_echoes(name: str, value: Any) -> Line:
+def flat_delay_line_case(name: str, value: Any) -> SettingCase:
     """What a log-distance channel is not to be told: it has no echoes."""
     why = (
         'refused: cell.channel: fading.kind "delay-line" needs the tables of channel kind "3gpp". '
@@ -199,18 +203,18 @@ def without_echoes(name: str, value: Any) -> Line:
     )
     path = f"channel[log-distance].fading[delay-line].{name}"
     channel = {**TABLES["channel"]["log-distance"], "fading": "none"}
-    return over(PAPER, path, value, kind_of("channel"), why, channel=channel)
+    return cell_case(PAPER, path, value, kind_of("channel"), why, channel=channel)
 
 
-def to_sionna(name: str) -> See:
+def to_sionna(name: str) -> Look:
     """What Sionna is asked for."""
 
-    def see(built: Built) -> Any:
+    def look(built: Built) -> Any:
         with sionna_asked() as asked:
             assert built.sim is not None  # is built here, once
         return np.asarray(asked[name]).tolist()
 
-    return see
+    return look
 
 
 def sionna_distances_m(built: Built) -> tuple[float, float]:
@@ -218,30 +222,30 @@ def sionna_distances_m(built: Built) -> tuple[float, float]:
     return float(distance_m.min()), float(distance_m.max())
 
 
-def of_sionna(name: str, value: Any, *, told: str = "", expected: Any = None) -> Line:
+def sionna_case(name: str, value: Any, *, told: str = "", expected: Any = None) -> SettingCase:
     """A setting that Sionna is to be told, where it is not the same under a name or in a unit of its own."""
     expected = value if expected is None else expected
-    return over(PAPER, f"channel[sionna].{name}", value, to_sionna(told or name), expected)
+    return cell_case(PAPER, f"channel[sionna].{name}", value, to_sionna(told or name), expected)
 
 
 # Fleet and interference -------------------------------------------------------------------------------------
 
 
-def of_fleet(name: str, value: float, expected: float | None = None, **fleet: Any) -> list[Line]:
+def fleet_cases(name: str, value: float, expected: float | None = None, **fleet: Any) -> list[SettingCase]:
     """A column of the fleet: the same for all devices, or drawn from a range, here one without width.
 
     ``fleet`` is what the other columns are to be.
     """
     column = "max_power_w" if name == "max_power_dbm" else name
-    see: See = lambda built: getattr(built.cell.fleet, column).tolist()  # noqa: E731
+    look: Look = lambda built: getattr(built.cell.fleet, column).tolist()  # noqa: E731
     if name == "cycles_per_operation":
-        see = cycles_per_operation
+        look = cycles_per_operation
     same = pytest.approx([value if expected is None else expected] * 8)
     below, above = {"low": value - 1, "high": value}, {"low": value, "high": value + 1}
     return [
-        over(PAPER, f"fleet.{name}", value, see, same, fleet=fleet),
-        over(PAPER, f"fleet.{name}[range].low", value, see, same, fleet={**fleet, name: below}),
-        over(PAPER, f"fleet.{name}[range].high", value, see, same, fleet={**fleet, name: above}),
+        cell_case(PAPER, f"fleet.{name}", value, look, same, fleet=fleet),
+        cell_case(PAPER, f"fleet.{name}[range].low", value, look, same, fleet={**fleet, name: below}),
+        cell_case(PAPER, f"fleet.{name}[range].high", value, look, same, fleet={**fleet, name: above}),
     ]
 
 
@@ -263,10 +267,10 @@ def interference_w(built: Built) -> list[float]:
     return built.cell.draw(0).interference_w.tolist()
 
 
-def of_interference(kind: str, name: str, value: Any, expected: list[float], **table: Any) -> Line:
+def interference_case(kind: str, name: str, value: Any, expected: list[float], **table: Any) -> SettingCase:
     changes = {"interference": {"kind": kind, **table}} if table else {}
     path = f"interference[{kind}].{name}"
-    return over(PAPER, path, value, interference_w, pytest.approx(expected), **changes)
+    return cell_case(PAPER, path, value, interference_w, pytest.approx(expected), **changes)
 
 
 def rise(db: float) -> list[float]:
@@ -274,22 +278,22 @@ def rise(db: float) -> list[float]:
     return [10 ** (db / 10) - 1] * 3
 
 
-def of_neighbours(name: str, value: Any) -> Line:
+def neighbour_case(name: str, value: Any) -> SettingCase:
     """A setting of the ring of neighbours, with the same in a ring that is built by hand."""
     ring = HexagonalInterference.model_validate({**TABLES["interference"]["hexagonal"], name: value})
     first_round = generator(SMALL["seed"], Stream.INTERFERENCE, 0)
     heard_w = ring.draw_w(num_blocks=3, noise_w=1.0, rng=first_round).tolist()
     expected = pytest.approx(heard_w, rel=1e-9, abs=0.0)  # picowatts
-    return over(PAPER, f"interference[hexagonal].{name}", value, interference_w, expected)
+    return cell_case(PAPER, f"interference[hexagonal].{name}", value, interference_w, expected)
 
 
 # Modem, amplifier, broadcast --------------------------------------------------------------------------------
 
 
-def of_downlink(name: str, value: Any, see: str, expected: Any) -> Line:
+def downlink_case(name: str, value: Any, look: str, expected: Any) -> SettingCase:
     """A setting of the broadcast, over one of 2 W."""
-    told: See = lambda built: getattr(built.cell.downlink, see)  # noqa: E731
-    return over(
+    told: Look = lambda built: getattr(built.cell.downlink, look)  # noqa: E731
+    return cell_case(
         PAPER, f"downlink.{name}", value, told, expected, downlink={"broadcast": True, "power_w": 2.0}
     )
 
@@ -300,16 +304,16 @@ METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "chen2020": {"max_delay_s": 3.0, "max_energy_j": 4.0, "waterfall_threshold": 0.1},
 }
 
-CELL_LINES = [
-    over(
+CELL_CASES = [
+    cell_case(
         PAPER,
         "description",
         "mine",
         lambda built: 'description = "mine"' in experiment_to_toml(built.experiment),
         True,
     ),
-    over(STREET, "normalised", True, lambda built: built.planner.work.model_bits, 1.0),
-    over(
+    cell_case(STREET, "normalised", True, lambda built: built.planner.work.model_bits, 1.0),
+    cell_case(
         PAPER,
         "num_blocks",
         4,
@@ -320,14 +324,14 @@ CELL_LINES = [
         ),
         (4, 4, 4),
     ),
-    over(
+    cell_case(
         PAPER,
         "bandwidth_hz",
         2.0,
         lambda built: (built.planner.terms.bandwidth_hz, built.cell.bandwidth_hz),
         (2.0, 2.0),
     ),
-    over(
+    cell_case(
         PAPER,
         "blocks_per_device",
         2,
@@ -338,27 +342,27 @@ CELL_LINES = [
         ),
         (2.0, 2.0, 3),
     ),
-    over(PAPER, "noise_psd_w_per_hz", 2.0, noise_psd, (2.0, 2.0)),
-    over(PAPER, "noise_psd_dbm_per_hz", 33.0, noise_psd, pytest.approx((10**0.3, 10**0.3))),
-    over(PAPER, "noise_figure_db", 7.0, noise_psd, pytest.approx((10**0.7, 10**0.7))),
-    over(PAPER, "redraw", "each-round", is_redrawn, True),
-    over(PAPER, "preset", "chen2020", lambda built: built.cell.bandwidth_hz, 1e6),
-    of_planner("method", "random"),
+    cell_case(PAPER, "noise_psd_w_per_hz", 2.0, noise_psd, (2.0, 2.0)),
+    cell_case(PAPER, "noise_psd_dbm_per_hz", 33.0, noise_psd, pytest.approx((10**0.3, 10**0.3))),
+    cell_case(PAPER, "noise_figure_db", 7.0, noise_psd, pytest.approx((10**0.7, 10**0.7))),
+    cell_case(PAPER, "redraw", "each-round", is_redrawn, True),
+    cell_case(PAPER, "preset", "chen2020", lambda built: built.cell.bandwidth_hz, 1e6),
+    planner_case("method", "random"),
     *(
-        over(
+        cell_case(
             PAPER, f"method[{kind}].{name}", value, lambda built: built.planner.method_options, {name: value}
         )
         for kind, options in METHOD_OPTIONS.items()
         for name, value in options.items()
     ),
-    of_aims("energy_weight", 0.3),
-    of_aims("delay_weight", 0.4),
-    of_aims("max_delay_s", 50.0),
-    of_aims("max_energy_j", 60.0),
-    over(
+    aims_case("energy_weight", 0.3),
+    aims_case("delay_weight", 0.4),
+    aims_case("max_delay_s", 50.0),
+    aims_case("max_energy_j", 60.0),
+    cell_case(
         PAPER, "contribution_scale", "normalised", lambda built: built.planner.aims.scale.kind, "normalised"
     ),
-    over(
+    cell_case(
         PAPER,
         "contribution_constant",
         2.5,
@@ -366,41 +370,41 @@ CELL_LINES = [
         [3.5, 1.5],
         contribution_scale="constant",
     ),
-    over(
+    cell_case(
         PAPER,
         "bits_per_parameter",
         16,
         lambda built: (built.sim.federation.bits_per_parameter, built.both("work", "model_bits")),
         (16, (0.5, 0.5)),
     ),
-    of_both("work", "model_bits", 7.0),
-    of_both("terms", "report_bits", 8.0),
-    over(PAPER, "idle_power_w", 0.5, lambda built: built.world.idle_power_w, 0.5),
+    planner_and_world_case("work", "model_bits", 7.0),
+    planner_and_world_case("terms", "report_bits", 8.0),
+    cell_case(PAPER, "idle_power_w", 0.5, lambda built: built.world.idle_power_w, 0.5),
     # Channels
-    over(STREET, "channel[uniform].kind", "uniform", kind_of("channel"), "UniformChannel"),
-    over(PAPER, "channel[3gpp].kind", "3gpp", kind_of("channel"), "ThreeGppChannel"),
-    over(PAPER, "channel[log-distance].kind", "log-distance", kind_of("channel"), "LogDistanceChannel"),
-    over(PAPER, "channel[file].kind", "file", kind_of("channel"), "FileChannel"),
-    over(PAPER, "channel[uniform].low", 0.9, lambda built: built.gain.tolist(), [0.9] * 8),
-    over(PAPER, "channel[uniform].high", 0.1, lambda built: built.gain.tolist(), [0.1] * 8),
-    of_scenario("scenario", "uma", UrbanMacro(carrier_frequency_hz=3.5e9)),
-    of_scenario("carrier_frequency_hz", 28e9, UrbanMicro(carrier_frequency_hz=28e9)),
-    of_scenario(
+    cell_case(STREET, "channel[uniform].kind", "uniform", kind_of("channel"), "UniformChannel"),
+    cell_case(PAPER, "channel[3gpp].kind", "3gpp", kind_of("channel"), "ThreeGppChannel"),
+    cell_case(PAPER, "channel[log-distance].kind", "log-distance", kind_of("channel"), "LogDistanceChannel"),
+    cell_case(PAPER, "channel[file].kind", "file", kind_of("channel"), "FileChannel"),
+    cell_case(PAPER, "channel[uniform].low", 0.9, lambda built: built.gain.tolist(), [0.9] * 8),
+    cell_case(PAPER, "channel[uniform].high", 0.1, lambda built: built.gain.tolist(), [0.1] * 8),
+    scenario_case("scenario", "uma", UrbanMacro(carrier_frequency_hz=3.5e9)),
+    scenario_case("carrier_frequency_hz", 28e9, UrbanMicro(carrier_frequency_hz=28e9)),
+    scenario_case(
         "base_station_height_m", 30.0, UrbanMicro(carrier_frequency_hz=3.5e9, base_station_height_m=30.0)
     ),
-    of_scenario("device_height_m", 9.0, UrbanMicro(carrier_frequency_hz=3.5e9, device_height_m=9.0)),
-    of_scenario(
+    scenario_case("device_height_m", 9.0, UrbanMicro(carrier_frequency_hz=3.5e9, device_height_m=9.0)),
+    scenario_case(
         "building_height_m",
         30.0,
         RuralMacro(carrier_frequency_hz=3.5e9, building_height_m=30.0),
         scenario="rma",
     ),
-    of_scenario(
+    scenario_case(
         "street_width_m", 40.0, RuralMacro(carrier_frequency_hz=3.5e9, street_width_m=40.0), scenario="rma"
     ),
-    over(PAPER, "channel[3gpp].line_of_sight", "always", large_scale("is_line_of_sight"), [True] * 8),
-    over(PAPER, "channel[3gpp].shadowing", True, lambda built: len(set(built.gain)), 8),
-    over(
+    cell_case(PAPER, "channel[3gpp].line_of_sight", "always", large_scale("is_line_of_sight"), [True] * 8),
+    cell_case(PAPER, "channel[3gpp].shadowing", True, lambda built: len(set(built.gain)), 8),
+    cell_case(
         PAPER,
         "channel[3gpp].antenna_gain_db",
         13.0,
@@ -408,21 +412,23 @@ CELL_LINES = [
         pytest.approx(13.0),
     ),
     # At 100 m: -40 dB, minus 10 * 3 * log10(100)
-    over(PAPER, "channel[log-distance].reference_loss_db", 50.0, gain_db, pytest.approx(-50.0 - 60.0)),
-    over(PAPER, "channel[log-distance].reference_distance_m", 10.0, gain_db, pytest.approx(-40.0 - 30.0)),
-    over(PAPER, "channel[log-distance].exponent", 2.0, gain_db, pytest.approx(-40.0 - 40.0)),
-    over(PAPER, "channel[log-distance].antenna_gain_db", 13.0, gain_db, pytest.approx(-100.0 + 13.0)),
-    over(PAPER, "channel[log-distance].shadowing_std_db", 6.0, lambda built: len(set(built.gain)), 8),
-    *of_places("3gpp"),
-    *of_places("log-distance"),
-    *of_places("sionna", sionna_distances_m),
-    *of_fading("3gpp"),
-    *of_fading("log-distance"),
-    of_delay_line("ergodic", False, lambda built: built.cell.channel.ergodic_k_factor is None, True),
-    of_delay_line("round_interval_s", 1e-6, is_almost_still, True, ergodic=False),
+    cell_case(PAPER, "channel[log-distance].reference_loss_db", 50.0, gain_db, pytest.approx(-50.0 - 60.0)),
+    cell_case(
+        PAPER, "channel[log-distance].reference_distance_m", 10.0, gain_db, pytest.approx(-40.0 - 30.0)
+    ),
+    cell_case(PAPER, "channel[log-distance].exponent", 2.0, gain_db, pytest.approx(-40.0 - 40.0)),
+    cell_case(PAPER, "channel[log-distance].antenna_gain_db", 13.0, gain_db, pytest.approx(-100.0 + 13.0)),
+    cell_case(PAPER, "channel[log-distance].shadowing_std_db", 6.0, lambda built: len(set(built.gain)), 8),
+    *placement_cases("3gpp"),
+    *placement_cases("log-distance"),
+    *placement_cases("sionna", sionna_distances_m),
+    *fading_cases("3gpp"),
+    *fading_cases("log-distance"),
+    delay_line_case("ergodic", False, lambda built: built.cell.channel.ergodic_k_factor is None, True),
+    delay_line_case("round_interval_s", 1e-6, is_almost_still, True, ergodic=False),
     # Who stands still meets the same echoes in every round.
-    of_delay_line("speed_km_per_h", 0.0, is_redrawn, False, ergodic=False, round_interval_s=10.0),
-    over(
+    delay_line_case("speed_km_per_h", 0.0, is_redrawn, False, ergodic=False, round_interval_s=10.0),
+    cell_case(
         PAPER,
         "channel[3gpp].fading[delay-line].kind",
         "delay-line",
@@ -430,20 +436,20 @@ CELL_LINES = [
         "delay-line",
         channel=TABLES["channel"]["3gpp"],
     ),
-    without_echoes("kind", "delay-line"),
-    without_echoes("ergodic", False),
-    without_echoes("round_interval_s", 1e-6),
-    without_echoes("speed_km_per_h", 0.0),
-    over(PAPER, "channel[sionna].kind", "sionna", kind_of("channel"), "SionnaChannel"),
-    of_sionna("scenario", "uma"),
-    of_sionna("carrier_frequency_hz", 28e9),
-    of_sionna("base_station_height_m", 30.0),
-    of_sionna("device_height_m", 9.0),
-    of_sionna("num_rounds", 5),
-    of_sionna("round_interval_s", 2.0),
-    of_sionna("speed_km_per_h", 36.0, told="speed_m_per_s", expected=pytest.approx(10.0)),
-    over(PAPER, "channel[file].path", "more_gains.npy", lambda built: float(built.gain[0, 0]), 0.5),
-    over(
+    flat_delay_line_case("kind", "delay-line"),
+    flat_delay_line_case("ergodic", False),
+    flat_delay_line_case("round_interval_s", 1e-6),
+    flat_delay_line_case("speed_km_per_h", 0.0),
+    cell_case(PAPER, "channel[sionna].kind", "sionna", kind_of("channel"), "SionnaChannel"),
+    sionna_case("scenario", "uma"),
+    sionna_case("carrier_frequency_hz", 28e9),
+    sionna_case("base_station_height_m", 30.0),
+    sionna_case("device_height_m", 9.0),
+    sionna_case("num_rounds", 5),
+    sionna_case("round_interval_s", 2.0),
+    sionna_case("speed_km_per_h", 36.0, told="speed_m_per_s", expected=pytest.approx(10.0)),
+    cell_case(PAPER, "channel[file].path", "more_gains.npy", lambda built: float(built.gain[0, 0]), 0.5),
+    cell_case(
         PAPER,
         "channel[file].in_db",
         True,
@@ -451,7 +457,7 @@ CELL_LINES = [
         pytest.approx(0.01),
         channel={"kind": "file", "path": "gains_db.npy"},
     ),
-    line(
+    case(
         "cell.channel[file].beyond_last_round",
         "cycle",
         third_round,
@@ -460,52 +466,54 @@ CELL_LINES = [
         cell={**PAPER, "channel": {"kind": "file", "path": "two_rounds.npy"}},
     ),
     # Fleet
-    *of_fleet("max_power_w", 3.0),
-    *of_fleet("max_power_dbm", 27.0, 10**-0.3),
-    *of_fleet("max_frequency_hz", 3.0),
-    *of_fleet("min_frequency_hz", 3.0, max_frequency_hz=5.0),
-    *of_fleet("capacitance", 3.0),
-    *of_fleet("cycles_per_sample", 3.0),
-    *of_fleet("cycles_per_operation", 3.0),
-    over(PAPER, "fleet.path", "fleet.csv", lambda built: built.cell.fleet.max_power_w.tolist(), [0.125] * 8),
+    *fleet_cases("max_power_w", 3.0),
+    *fleet_cases("max_power_dbm", 27.0, 10**-0.3),
+    *fleet_cases("max_frequency_hz", 3.0),
+    *fleet_cases("min_frequency_hz", 3.0, max_frequency_hz=5.0),
+    *fleet_cases("capacitance", 3.0),
+    *fleet_cases("cycles_per_sample", 3.0),
+    *fleet_cases("cycles_per_operation", 3.0),
+    cell_case(
+        PAPER, "fleet.path", "fleet.csv", lambda built: built.cell.fleet.max_power_w.tolist(), [0.125] * 8
+    ),
     # Interference
-    over(PAPER, "interference[none].kind", "none", interference_w, [0.0] * 3),
+    cell_case(PAPER, "interference[none].kind", "none", interference_w, [0.0] * 3),
     *(
-        over(STREET, f"interference[{kind}].kind", kind, kind_of("interference"), kind)
+        cell_case(STREET, f"interference[{kind}].kind", kind, kind_of("interference"), kind)
         for kind in ("drawn", "evenly-spaced", "hexagonal", "listed")
     ),
-    over(PAPER, "interference[noise-rise].kind", "noise-rise", kind_of("interference"), "noise-rise"),
-    of_interference("drawn", "power_w", 0.25, [0.25] * 3),
-    of_interference("drawn", "power_w[range].low", 0.5, [0.5] * 3, power_w={"low": 0.1, "high": 0.5}),
-    of_interference("drawn", "power_w[range].high", 0.5, [0.5] * 3, power_w={"low": 0.5, "high": 0.9}),
-    of_interference("evenly-spaced", "low_w", 0.2, [0.2, 0.25, 0.3]),
-    of_interference("evenly-spaced", "high_w", 0.5, [0.1, 0.3, 0.5]),
-    of_interference("noise-rise", "rise_db", 5.0, rise(5.0)),
-    of_interference("noise-rise", "rise_db[range].low", 5.0, rise(5.0), rise_db={"low": 1.0, "high": 5.0}),
-    of_interference("noise-rise", "rise_db[range].high", 5.0, rise(5.0), rise_db={"low": 5.0, "high": 9.0}),
-    of_interference("listed", "power_w", [0.4, 0.5, 0.6], [0.4, 0.5, 0.6]),
-    of_neighbours("site_distance_m", 300.0),
-    of_neighbours("p0_dbm", -80.0),
-    of_neighbours("alpha", 0.5),
-    of_neighbours("max_power_dbm", 0.0),
-    of_neighbours("load", 0.0),
-    of_neighbours("reference_loss_db", 50.0),
-    of_neighbours("reference_distance_m", 10.0),
-    of_neighbours("exponent", 2.0),
-    of_neighbours("shadowing_std_db", 6.0),
-    of_neighbours("min_distance_m", 250.0),
+    cell_case(PAPER, "interference[noise-rise].kind", "noise-rise", kind_of("interference"), "noise-rise"),
+    interference_case("drawn", "power_w", 0.25, [0.25] * 3),
+    interference_case("drawn", "power_w[range].low", 0.5, [0.5] * 3, power_w={"low": 0.1, "high": 0.5}),
+    interference_case("drawn", "power_w[range].high", 0.5, [0.5] * 3, power_w={"low": 0.5, "high": 0.9}),
+    interference_case("evenly-spaced", "low_w", 0.2, [0.2, 0.25, 0.3]),
+    interference_case("evenly-spaced", "high_w", 0.5, [0.1, 0.3, 0.5]),
+    interference_case("noise-rise", "rise_db", 5.0, rise(5.0)),
+    interference_case("noise-rise", "rise_db[range].low", 5.0, rise(5.0), rise_db={"low": 1.0, "high": 5.0}),
+    interference_case("noise-rise", "rise_db[range].high", 5.0, rise(5.0), rise_db={"low": 5.0, "high": 9.0}),
+    interference_case("listed", "power_w", [0.4, 0.5, 0.6], [0.4, 0.5, 0.6]),
+    neighbour_case("site_distance_m", 300.0),
+    neighbour_case("p0_dbm", -80.0),
+    neighbour_case("alpha", 0.5),
+    neighbour_case("max_power_dbm", 0.0),
+    neighbour_case("load", 0.0),
+    neighbour_case("reference_loss_db", 50.0),
+    neighbour_case("reference_distance_m", 10.0),
+    neighbour_case("exponent", 2.0),
+    neighbour_case("shadowing_std_db", 6.0),
+    neighbour_case("min_distance_m", 250.0),
     # Losses: three devices upload, and all are lost
-    over(PAPER, "losses.outage_snr_db", 100.0, lost("outage"), 3),
-    over(PAPER, "losses.packet_error_waterfall", 1e9, lost("packet_error"), 3),
-    over(PAPER, "losses.dropout_probability", 1.0, lost("dropped_out"), 3),
-    over(
+    cell_case(PAPER, "losses.outage_snr_db", 100.0, lost("outage"), 3),
+    cell_case(PAPER, "losses.packet_error_waterfall", 1e9, lost("packet_error"), 3),
+    cell_case(PAPER, "losses.dropout_probability", 1.0, lost("dropped_out"), 3),
+    cell_case(
         PAPER,
         "losses.deadline_s",
         1e-6,
         lambda built: (lost("late")(built), built.planner.terms.risks.deadline_s),
         (3, 1e-6),
     ),
-    over(
+    cell_case(
         PAPER,
         "losses.outage_margin_db",
         3.0,
@@ -513,36 +521,36 @@ CELL_LINES = [
         pytest.approx(10**0.3),
     ),
     # Modem, amplifier, broadcast
-    over(PAPER, "rate.efficiency", 0.5, lambda built: built.cell.rate_model.efficiency, 0.5),
-    over(
+    cell_case(PAPER, "rate.efficiency", 0.5, lambda built: built.cell.rate_model.efficiency, 0.5),
+    cell_case(
         PAPER,
         "rate.max_spectral_efficiency",
         4.0,
         lambda built: built.cell.rate_model.max_spectral_efficiency,
         4.0,
     ),
-    over(
+    cell_case(
         PAPER,
         "rate.min_sinr_db",
         3.0,
         lambda built: (built.cell.rate_model.min_snr, built.cell.upload_risks.outage_snr),
         pytest.approx((10**0.3, 10**0.3)),
     ),
-    over(
+    cell_case(
         PAPER,
         "radio.amplifier_efficiency",
         0.25,
         lambda built: built.cell.radio_power.drain_w(np.ones(1)).tolist(),
         [4.0],
     ),
-    over(
+    cell_case(
         PAPER,
         "radio.circuit_power_w",
         0.5,
         lambda built: built.cell.radio_power.drain_w(np.ones(1)).tolist(),
         [1.5],
     ),
-    over(
+    cell_case(
         PAPER,
         "downlink.broadcast",
         True,
@@ -550,10 +558,10 @@ CELL_LINES = [
         True,
         downlink={"power_w": 2.0, "receive_power_w": 0.5},
     ),
-    of_downlink("power_w", 3.0, "power_w", 3.0),
-    of_downlink("power_dbm", 33.0, "power_w", pytest.approx(10**0.3)),
+    downlink_case("power_w", 3.0, "power_w", 3.0),
+    downlink_case("power_dbm", 33.0, "power_w", pytest.approx(10**0.3)),
     # Three blocks of B N0 = 1
-    of_downlink("noise_figure_db", 7.0, "noise_w", pytest.approx(3 * 10**0.7)),
-    of_downlink("noise_rise_db", 5.0, "noise_w", pytest.approx(3 * 10**0.5)),
-    of_downlink("receive_power_w", 0.5, "receive_power_w", 0.5),
+    downlink_case("noise_figure_db", 7.0, "noise_w", pytest.approx(3 * 10**0.7)),
+    downlink_case("noise_rise_db", 5.0, "noise_w", pytest.approx(3 * 10**0.5)),
+    downlink_case("receive_power_w", 0.5, "receive_power_w", 0.5),
 ]

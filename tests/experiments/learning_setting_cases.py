@@ -16,7 +16,7 @@ from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
 from fedwave.selection import contribution
 from tests.experiments.built import Built
-from tests.experiments.setting_lines import Line, first_weights, line
+from tests.experiments.setting_cases import SettingCase, case, first_weights
 from tests.runs.small_runs import StopAfter
 
 CELL = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
@@ -37,11 +37,11 @@ def bfloat16_here() -> str:
     return "bfloat16"
 
 
-def of_loader(name: str, value: Any, dataset: str, expected: Any = None) -> Line:
+def loader_case(name: str, value: Any, dataset: str, expected: Any = None) -> SettingCase:
     """An option that the dataset's loader is to be told."""
-    see = lambda built: built.told("dataset").get(name)  # noqa: E731
+    look = lambda built: built.told("dataset").get(name)  # noqa: E731
     path = f"data.dataset[{dataset}].{name}"
-    return line(path, value, see, value if expected is None else expected, partition=IID)
+    return case(path, value, look, value if expected is None else expected, partition=IID)
 
 
 def run_of(built: Built) -> RunFolder:
@@ -101,11 +101,11 @@ def points_by_hand(built: Built, similarity: float, variance: float) -> list[lis
 def owns(sample: int) -> Any:
     """Whether the first training device has this sample."""
 
-    def see(built: Built) -> bool:
+    def look(built: Built) -> bool:
         device = built.sim.train.devices[0]
         return sample in [*device.support.tolist(), *device.query.tolist()]
 
-    return see
+    return look
 
 
 def num_support(built: Built) -> set[int]:
@@ -137,13 +137,13 @@ def own_planner(planner: Any, *, patience: int = 1) -> Patient:
     return Patient(planner, patience)
 
 
-LEARNING_LINES = [
-    line("name", "other", lambda built: run_of(built).read_json("summary.json")["name"], "other"),
-    line("seed", 6, seeds, {6}, cell=CELL),
-    line("num_rounds", 2, lambda built: len(run_of(built).table()["round"]), 2),
+LEARNING_CASES = [
+    case("name", "other", lambda built: run_of(built).read_json("summary.json")["name"], "other"),
+    case("seed", 6, seeds, {6}, cell=CELL),
+    case("num_rounds", 2, lambda built: len(run_of(built).table()["round"]), 2),
     # Data
-    line("data.dataset", "digits", lambda built: built.told("dataset")["name"], "digits"),
-    line(
+    case("data.dataset", "digits", lambda built: built.told("dataset")["name"], "digits"),
+    case(
         "data.split",
         "test",
         lambda built: built.told("dataset")["split"],
@@ -151,52 +151,54 @@ LEARNING_LINES = [
         data={"dataset": "fashion-mnist"},
         partition=IID,
     ),
-    line("data.standardise", "none", is_raw, [True, True]),
-    of_loader("path", "/somewhere", "arrays", Path("/somewhere")),
-    of_loader("num_classes", 5, "arrays"),
-    of_loader("path", "/somewhere", "image-folder", Path("/somewhere")),
-    of_loader("image_size", [3, 4], "image-folder"),
-    of_loader("images_per_class", 3, "tiny-imagenet"),
-    of_loader("num_samples", 480, "synthetic"),
-    of_loader("num_classes", 5, "synthetic"),
-    of_loader("shape", [2, 3], "synthetic"),
+    case("data.standardise", "none", is_raw, [True, True]),
+    loader_case("path", "/somewhere", "arrays", Path("/somewhere")),
+    loader_case("num_classes", 5, "arrays"),
+    loader_case("path", "/somewhere", "image-folder", Path("/somewhere")),
+    loader_case("image_size", [3, 4], "image-folder"),
+    loader_case("images_per_class", 3, "tiny-imagenet"),
+    loader_case("num_samples", 480, "synthetic"),
+    loader_case("num_classes", 5, "synthetic"),
+    loader_case("shape", [2, 3], "synthetic"),
     *(
-        line(f"data.dataset[sinusoids].{name}", value, see, expected, data=SINES, partition={"kind": "given"})
-        for name, value, see, expected in (
+        case(
+            f"data.dataset[sinusoids].{name}", value, look, expected, data=SINES, partition={"kind": "given"}
+        )
+        for name, value, look, expected in (
             ("num_devices", 12, lambda built: built.sizes, [9] * 12),
             ("samples_per_device", 7, lambda built: built.sizes, [7] * 20),
         )
     ),
     # Partition
-    line("partition.kind", "iid", lambda built: built.sizes, [25] * 16),
+    case("partition.kind", "iid", lambda built: built.sizes, [25] * 16),
     *(
-        line(f"partition[{kind}].num_devices", 20, lambda built: len(built.sizes), 20, partition=partition)
+        case(f"partition[{kind}].num_devices", 20, lambda built: len(built.sizes), 20, partition=partition)
         for kind, partition in {"paper": EQUAL, "iid": IID, "dirichlet": {**IID, "kind": "dirichlet"}}.items()
     ),
-    line("partition.heldout_fraction", 0.25, lambda built: len(built.sim.heldout), 4),
-    line("partition.shots", 2, num_support, {4}, partition=EQUAL),
-    line(
+    case("partition.heldout_fraction", 0.25, lambda built: len(built.sim.heldout), 4),
+    case("partition.shots", 2, num_support, {4}, partition=EQUAL),
+    case(
         "partition[paper].classes_per_device",
         3,
         lambda built: (class_counts(built) > 0).sum(1).tolist(),
         [3] * 8,
         partition=EQUAL,
     ),
-    line(
+    case(
         "partition[paper].mean_samples_per_class", 8.0, lambda built: set(built.sizes), {16}, partition=EQUAL
     ),
-    line("partition[paper].std_samples_per_class", 0.0, lambda built: set(built.sizes), {10}),
-    line("partition[paper].max_samples_per_class", 3, lambda built: max(built.sizes), 6),
-    line(
+    case("partition[paper].std_samples_per_class", 0.0, lambda built: set(built.sizes), {10}),
+    case("partition[paper].max_samples_per_class", 3, lambda built: max(built.sizes), 6),
+    case(
         "partition[dirichlet].concentration",
         1e4,  # about six of each class on every device
         lambda built: bool(class_counts(built).min() >= 2),
         True,
         partition=DIRICHLET,
     ),
-    line("partition[iid].samples_per_device", 11, lambda built: set(built.sizes), {11}, partition=IID),
-    line("partition[dirichlet].samples_per_device", 11, lambda built: set(built.sizes), {11}),
-    line(
+    case("partition[iid].samples_per_device", 11, lambda built: set(built.sizes), {11}, partition=IID),
+    case("partition[dirichlet].samples_per_device", 11, lambda built: set(built.sizes), {11}),
+    case(
         "partition[given].path",
         "other_split.csv",
         owns(399),
@@ -204,10 +206,14 @@ LEARNING_LINES = [
         partition={"kind": "given", "path": "split.csv", "heldout_column": "is_out"},
     ),
     *(
-        line(
-            f"partition[given].{name}", value, see, expected, partition={"kind": "given", "path": "split.csv"}
+        case(
+            f"partition[given].{name}",
+            value,
+            look,
+            expected,
+            partition={"kind": "given", "path": "split.csv"},
         )
-        for name, value, see, expected in (
+        for name, value, look, expected in (
             ("device_column", "writer", lambda built: set(built.sizes), {20}),
             (
                 "heldout_column",
@@ -219,8 +225,8 @@ LEARNING_LINES = [
         )
     ),
     # Model
-    line("model.kind", "mlp", lambda built: built.shapes.get("linear2.weight"), (64, 4)),
-    line(
+    case("model.kind", "mlp", lambda built: built.shapes.get("linear2.weight"), (64, 4)),
+    case(
         "model[cnn].channels",
         [3, 5],
         lambda built: (built.shapes["conv1.bias"], built.shapes["conv2.bias"]),
@@ -228,11 +234,11 @@ LEARNING_LINES = [
         data=IMAGES,
         model={"kind": "cnn"},
     ),
-    line(
+    case(
         "model[mlp].hidden", [9], lambda built: built.shapes["linear1.weight"], (6, 9), model={"kind": "mlp"}
     ),
     *(
-        line(
+        case(
             f"model[{kind}].weight_std",
             0.001,
             lambda built: largest_weight(built) < 0.0021,
@@ -242,23 +248,23 @@ LEARNING_LINES = [
         )
         for kind in ("cnn", "mlp")
     ),
-    line(
+    case(
         "model.path",
         "m.safetensors",
         lambda built: built.sim.initial_state().parameters["linear1.weight"].flatten().tolist(),
         first_weights(77),
     ),
     # Algorithm
-    line(
+    case(
         "algorithm.task",
         "regression",
         lambda built: built.sim and "built",
         'refused: algorithm.task = "regression" does not fit dataset synthetic, which is for classification. '
         'Use "auto".',
     ),
-    line("algorithm.rule", "first-order", lambda built: built.local.rule.method, "first-order"),
-    line("algorithm.rule[fedprox].mu", 0.3, lambda built: built.local.rule.mu, 0.3),
-    line(
+    case("algorithm.rule", "first-order", lambda built: built.local.rule.method, "first-order"),
+    case("algorithm.rule[fedprox].mu", 0.3, lambda built: built.local.rule.mu, 0.3),
+    case(
         "algorithm.num_local_steps",
         3,
         lambda built: (
@@ -268,17 +274,17 @@ LEARNING_LINES = [
         ((3, 3), True),
         cell=CELL,
     ),
-    line("algorithm.inner_lr", 0.3, rates, (0.3, 0.3)),
-    line("algorithm.meta_lr", 0.3, lambda built: built.local.rule.meta_lr, 0.3),
-    line("algorithm.query_batch_size", 2, lambda built: built.local.query_batch_size, 2),
-    line(
+    case("algorithm.inner_lr", 0.3, rates, (0.3, 0.3)),
+    case("algorithm.meta_lr", 0.3, lambda built: built.local.rule.meta_lr, 0.3),
+    case("algorithm.query_batch_size", 2, lambda built: built.local.query_batch_size, 2),
+    case(
         "algorithm.server_step",
         "momentum",
         lambda built: type(built.sim.federation.server_step).__name__,
         "ServerMomentum",
     ),
     *(
-        line(
+        case(
             f"algorithm.server_step[momentum].{name}",
             value,
             lambda built: vars(built.sim.federation.server_step),
@@ -289,35 +295,35 @@ LEARNING_LINES = [
             ("server_lr", 0.4, {"momentum": 0.9, "server_lr": 0.4}),
         )
     ),
-    line(
+    case(
         "algorithm.planner",
-        {"kind": "tests.experiments.learning_lines:own_planner", "patience": 3},
+        {"kind": "tests.experiments.learning_setting_cases:own_planner", "patience": 3},
         lambda built: getattr(built.sim.federation.planner, "patience", None),
         3,
     ),
     # Selection
-    line("selection.policy", "uniform", lambda built: built.record.columns["num_computed"], 3, cell=CELL),
-    line("selection.num_selected", 2, lambda built: built.record.columns["num_selected"], 2),
-    line(
+    case("selection.policy", "uniform", lambda built: built.record.columns["num_computed"], 3, cell=CELL),
+    case("selection.num_selected", 2, lambda built: built.record.columns["num_selected"], 2),
+    case(
         "selection.everyone_computes",
         True,
         lambda built: built.record.columns["num_computed"],
         8,
         selection={"policy": "uniform", "num_selected": 3},
     ),
-    line(
+    case(
         "selection.similarity_penalty",
         3.0,
         lambda built: turning_points(built) == points_by_hand(built, 3.0, 0.1),
         True,
     ),
-    line(
+    case(
         "selection.variance_penalty",
         3.0,
         lambda built: turning_points(built) == points_by_hand(built, 0.1, 3.0),
         True,
     ),
-    line(
+    case(
         "selection.policy[power-of-choice].num_candidates",
         5,
         lambda built: built.record.columns["num_computed"],
@@ -325,29 +331,29 @@ LEARNING_LINES = [
         selection={"policy": "power-of-choice", "num_selected": 2},
     ),
     # Evaluation
-    line("evaluation.every", 2, lambda built: sorted({*run_of(built).table("heldout.csv")["round"]}), [1, 2]),
-    line("evaluation.num_steps", 4, lambda built: built.evaluation.num_steps, 4),
-    line("evaluation.inner_lr", 0.7, rates, (0.05, 0.7)),
+    case("evaluation.every", 2, lambda built: sorted({*run_of(built).table("heldout.csv")["round"]}), [1, 2]),
+    case("evaluation.num_steps", 4, lambda built: built.evaluation.num_steps, 4),
+    case("evaluation.inner_lr", 0.7, rates, (0.05, 0.7)),
     # Execution
-    line("execution.engine", "ray", lambda built: built.told("cluster") is not None, True),
-    line("execution.workers", 3, lambda built: built.told("num_workers"), 3),
-    line("execution.address", "h:1", lambda built: built.told("cluster").address, "h:1", execution=RAY),
-    line("execution.cpus_per_task", 0.5, lambda b: b.told("cluster").cpus_per_task, 0.5, execution=RAY),
-    line("execution.wait_s", 7.0, lambda built: built.told("cluster").wait_s, 7.0, execution=RAY),
-    line(
+    case("execution.engine", "ray", lambda built: built.told("cluster") is not None, True),
+    case("execution.workers", 3, lambda built: built.told("num_workers"), 3),
+    case("execution.address", "h:1", lambda built: built.told("cluster").address, "h:1", execution=RAY),
+    case("execution.cpus_per_task", 0.5, lambda b: b.told("cluster").cpus_per_task, 0.5, execution=RAY),
+    case("execution.wait_s", 7.0, lambda built: built.told("cluster").wait_s, 7.0, execution=RAY),
+    case(
         "execution.device",
         "cpu:0",
         lambda built: [str(pool.torch_device) for pool in (built.sim.train, built.sim.heldout)],
         ["cpu:0", "cpu:0"],
     ),
-    line(
+    case(
         "execution.chunk_samples",
         33,
         lambda built: (built.local.chunk_samples, built.evaluation.chunk_samples),
         (33, 33),
     ),
-    line("execution.precision", "bfloat16", lambda built: built.local.precision, bfloat16_here()),
-    line(
+    case("execution.precision", "bfloat16", lambda built: built.local.precision, bfloat16_here()),
+    case(
         "execution.batching",
         "vmap",
         lambda built: built.sim.model.is_vectorised,
@@ -356,8 +362,8 @@ LEARNING_LINES = [
         'Use "auto" or "loop".',
         model={"kind": "tests.learning.models.user_modules:DataDependentNet"},
     ),
-    line("execution.checkpoint_every", 3, killed_after_four, 3, num_rounds=5),
-    line(
+    case("execution.checkpoint_every", 3, killed_after_four, 3, num_rounds=5),
+    case(
         "execution.tensorboard",
         True,
         lambda built: (Path(run_of(built).path) / "tensorboard").is_dir(),
