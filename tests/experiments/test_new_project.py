@@ -13,6 +13,7 @@ from fedwave.experiments import load_experiment, write_project
 from fedwave.experiments.new_project import FILES
 from fedwave.runs.run import run_experiment
 from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.settings.presets import preset_text
 
 
 @pytest.fixture
@@ -122,10 +123,7 @@ def test_a_whole_cell_file_leaves_nothing_of_an_earlier_preset(
     monkeypatch.chdir(tmp_path)
     source = load_experiment("digits/ural", ["cell.preset=chen2020"])
     assert source.cell is not None
-    whole = (
-        Path(__import__("fedwave").__file__).parent / "wireless" / "presets" / "chen2020.toml"
-    ).read_text()
-    Path("mine.toml").write_text(whole)
+    Path("mine.toml").write_text(preset_text("chen2020"))
     found = load_experiment("digits/ural", ["cell.preset=mine.toml"]).cell
     assert found is not None
     assert not found.normalised
