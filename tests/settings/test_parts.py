@@ -103,6 +103,12 @@ def test_what_toml_cannot_write_is_made_of_what_it_can(tmp_path: Path) -> None:
         validate(Kitchen, {"stove": {"kind": "fire", "log": "a\0b"}})
 
 
+def test_a_dump_for_json_holds_plain_values_alone(tmp_path: Path) -> None:
+    kitchen = Kitchen(stove=StovePart.model_validate({"kind": "fire", "log": tmp_path}))
+    assert kitchen.model_dump(mode="json")["stove"] == {"kind": "fire", "log": str(tmp_path)}
+    assert kitchen.model_dump()["stove"]["log"] == tmp_path
+
+
 def test_a_part_is_created_with_its_options_and_what_is_filled_in() -> None:
     assert method({"kind": "fry", "fat": "oil"}).create("m", num_cooks=3, unwanted=1) == Fry(3, "oil")
     assert method("deep-fry").create("m", num_cooks=1) == Fry(1, "lard")

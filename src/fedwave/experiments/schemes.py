@@ -50,7 +50,7 @@ def expand_scheme(layer: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(table, dict):
             raise ConfigError(f"{section} must be a table, got {table!r}. Write [{section}] and its keys.")
         given = as_table(table.get(key, value))
-        if (isinstance(given, dict) and given.get("kind", value) != value) or not isinstance(given, dict):
+        if not isinstance(given, dict) or given.get("kind", value) != value:
             raise ConfigError(
                 f'scheme "{name}" stands for {section}.{key} "{value}", got {shown(table[key])} beside it. '
                 f"Leave out the scheme or {section}.{key}."

@@ -215,6 +215,15 @@ def no_options(supply, num_devices, rng):
     return first_class_only(supply, num_devices, rng=rng, shots=2)
 
 
+@pytest.mark.parametrize(
+    "counts", [np.full((2, 10), 3.0), np.full((2, 9), 3), np.full(10, 3), np.full((2, 10), -1), None]
+)
+def test_what_is_no_whole_number_of_samples_of_each_class_is_refused(monkeypatch, counts):
+    monkeypatch.setitem(PARTITIONS, "wrong", lambda: counts)
+    with pytest.raises(DataError, match=r"^partition wrong must return counts of shape \(devices, 10\)"):
+        partition(balanced_labels(), kind="wrong", num_classes=10, rng=stream())
+
+
 def test_a_function_of_the_user_is_a_partition_with_its_own_options(monkeypatch):
     monkeypatch.setitem(PARTITIONS, "first", first_class_only)
     monkeypatch.setitem(PARTITIONS, "plain", no_options)
