@@ -59,7 +59,6 @@ TESTED_THROUGH = {
     "selection/policy.py": "selection/test_policies.py",
     "server/exclusion.py": "server/test_real_devices.py",
     "simulation/facts.py": "simulation/test_columns.py",
-    "testing/contract.py": "testing/test_policy.py",
 }
 
 MODULES = sorted(
