@@ -175,3 +175,30 @@ def test_a_part_is_dumped_as_a_name_or_with_its_options_and_read_back_equal(
     assert table["stove"] == {"kind": "gas", "pressure_w": 1.0, "flame": 3}
     assert validate(Kitchen, table) == kitchen
     assert Course(kind="fry", fat="oil").model_dump()["fat"] == "oil"  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("given", "written_out"),
+    [
+        ("stir", {}),
+        ({"kind": "fry", "fat": "oil"}, {"fat": "oil", "minutes": 5}),
+        ({"kind": "fry", "fat": "oil", "minutes": 9}, {"fat": "oil", "minutes": 9}),
+        ("deep-fry", {"minutes": 5}),  # what the dict itself has set is no option
+        ("boil", {"lid": True}),  # no default at all is none that could be written out
+        ("by-ear", {}),
+        ({"kind": "my_kitchen:smoke", "glow": 2.0}, {"wood": "oak", "glow": 2.0}),
+    ],
+)
+def test_defaults_of_options_are_written_out(given: Any, written_out: dict[str, Any]) -> None:
+    part = method(given).with_defaults()
+    assert (type(part), part.kind) == (MethodPart, method(given).kind)
+    assert part.options == written_out
+    assert part.with_defaults() == part == method(part.model_dump(exclude_none=True))
+
+
+def test_written_out_defaults_are_as_toml_has_them() -> None:
+    fire = validate(Kitchen, {"stove": "fire"}).stove.with_defaults()
+    assert fire.options == {"wood": ["oak"]}
+    gas = validate(Kitchen, {"stove": "gas"}).stove
+    assert gas.with_defaults() is gas  # a section has its defaults as fields
+    assert "flame" in gas.model_dump()

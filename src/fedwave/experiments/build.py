@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -53,6 +54,7 @@ from fedwave.server import (
     RoundAims,
     Work,
 )
+from fedwave.settings import Part, Section
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
@@ -60,6 +62,8 @@ from fedwave.simulation.world import IdealWorld
 from fedwave.units import IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS
+
+AnySection = TypeVar("AnySection", bound=Section)
 
 # A chunk of devices computes on about this many input values at once: few calls, little memory. On 28x28
 # images it makes 128 samples, the flat part of the measured curve.
@@ -142,12 +146,23 @@ def build_simulation(
 
 
 def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:
-    """Return the experiment with what was measured at its start written down, so that a resume repeats it."""
+    """Return the experiment with all that it runs with written down, so that a resume repeats it.
+
+    That is what was measured at its start, and the defaults of every part's options.
+    """
+    experiment = _with_defaults(experiment)
     if not isinstance(simulation.model, UserModel):
         return experiment
     batching = "vmap" if simulation.model.is_vectorised else "loop"
     execution = experiment.execution.model_copy(update={"batching": batching})
     return experiment.model_copy(update={"execution": execution})
+
+
+def _with_defaults(section: AnySection) -> AnySection:
+    """Return a section in which every part has the defaults of its options written out."""
+    found = {name: _with_defaults(value) for name, value in section if isinstance(value, Section)}
+    section = section.model_copy(update=found)
+    return section.with_defaults() if isinstance(section, Part) else section
 
 
 # What there is to learn, and on whose samples --------------------------------------------------------------

@@ -99,6 +99,7 @@ class TaskPart(Part):
 
     of: ClassVar[str] = "fedwave.learning.tasks:TASK"
     checked_when_created: ClassVar[bool] = True
+    stand_ins: ClassVar[tuple[str, ...]] = ("auto",)
 
     kind: str = "auto"
 

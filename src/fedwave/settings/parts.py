@@ -12,7 +12,7 @@ import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NotRequired, Required, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NotRequired, Required, Self, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -158,6 +158,21 @@ class Part(Section):
         kinds = self.kinds()
         entry = kinds.find(self.kind, key=f"{key}.kind")
         return dict(self._now(_options_of(kinds, entry), self.options, key))
+
+    def with_defaults(self) -> Self:
+        """Return the part with the defaults of its options written out, as a run's folder shows it."""
+        if self.kind in self.stand_ins:
+            return self
+        kinds = self.kinds()
+        entry = kinds.find(self.kind)
+        if _is_section(entry):  # its defaults are fields, and so written out already
+            return self
+        defaults = {
+            name: list(one.default) if isinstance(one.default, tuple) else one.default
+            for name, one in kinds.parameters(entry).items()
+            if isinstance(one.default, (bool, int, float, str, tuple, list))
+        }
+        return self.model_copy(update={**defaults, **self.options})
 
     def create(self, key: str, **offered: Any) -> Any:
         """Return the part, made of its options and of those offers that it names."""
