@@ -27,6 +27,8 @@ def make(job: SmallJob, cache: RoundCache, *, folder: Path) -> tuple[str, int, i
     if job.does == "fails":
         raise ProblemError("the problem is wrong.")
     if job.does == "dies":
+        while not (folder / "a.pid").exists():  # its neighbour is at work: a process may start slowly
+            time.sleep(0.01)
         os._exit(3)
     (folder / f"{job.name}.pid").write_text(str(os.getpid()))
     if job.does == "lasts":
