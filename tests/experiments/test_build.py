@@ -23,7 +23,7 @@ IID = {"partition": {"kind": "iid", "num_devices": 60}}
 
 def num_selected(**changes: Any) -> int:
     planner = build_simulation(experiment(**changes)).federation.planner
-    assert isinstance(planner, PolicyPlanner)
+    assert type(planner) is PolicyPlanner
     return planner.runner.policy.num_selected
 
 

@@ -9,12 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from fedwave.allocation import find_method
 from fedwave.data import (
     Dataset,
     DeviceData,
@@ -32,43 +30,25 @@ from fedwave.devices.batching import choose_batching
 from fedwave.devices.ray.connection import ClusterOptions, load_ray
 from fedwave.devices.ray.executor import ray_devices
 from fedwave.errors import ConfigError, ModelError, require_type
-from fedwave.experiments.cell_section import CellSection
+from fedwave.experiments.federation import build_federation
 from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.models import UserModel
 from fedwave.learning.models.suitability import NUM_EXAMPLES
-from fedwave.learning.operations import sample_operations
 from fedwave.learning.precision import require_precision
-from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LocalRule
-from fedwave.learning.server_steps import ServerStep
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
-from fedwave.selection import SelectionPolicy, require_enough_devices
-from fedwave.server import (
-    CellPlanner,
-    ContributionScale,
-    Planner,
-    PolicyPlanner,
-    PolicyRunner,
-    RoundAims,
-    Work,
-)
+from fedwave.server import Planner
 from fedwave.settings import Part, Section
-from fedwave.simulation.cell_world import CellWorld
-from fedwave.simulation.round import Federation
 from fedwave.simulation.simulation import Simulation
-from fedwave.simulation.world import IdealWorld
 from fedwave.units import IntArray
-from fedwave.wireless.cell import Cell
-from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS
 
 AnySection = TypeVar("AnySection", bound=Section)
 
 # A chunk of devices computes on about this many input values at once: few calls, little memory. On 28x28
 # images it makes 128 samples, the flat part of the measured curve.
 VALUES_PER_CHUNK = 100_000
-DEFAULT_NUM_SELECTED = 20  # n_k of the paper
 
 
 def build_simulation(
@@ -272,12 +252,6 @@ def load_parameters(path: Path, model: Model) -> Parameters:
     return model.from_state_dict(state)
 
 
-def build_server_step(experiment: Experiment) -> ServerStep:
-    """Return what the server does with the models that it receives."""
-    step: ServerStep = experiment.algorithm.server_step.create("algorithm.server_step")
-    return step
-
-
 # Where the devices are computed ----------------------------------------------------------------------------
 
 
@@ -313,113 +287,3 @@ def choose_device(section: ExecutionSection) -> torch.device:
             f'execution.device: engine ray computes on CPUs, got "{name}". Use "cpu", or engine threads.'
         )
     return device
-
-
-# Who decides, and who answers -----------------------------------------------------------------------------
-
-
-def build_federation(
-    experiment: Experiment, train: DevicePool, model: Model, task: Task, rule: LocalRule
-) -> tuple[Federation, tuple[str, ...]]:
-    """Return the server and the world of the experiment, and warnings about their settings."""
-    step = build_server_step(experiment)
-    if experiment.cell is not None:
-        operations = operations_per_sample(experiment.cell, train, model, task, rule)
-        return _over_a_cell(experiment, experiment.cell, train, model, step, operations)
-    wanted = experiment.selection.num_selected
-    num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
-    require_enough_devices(num_selected, len(train))
-    planner = PolicyPlanner(build_runner(experiment, train, num_selected))
-    return Federation(planner=planner, world=IdealWorld(), server_step=step), ()
-
-
-def build_runner(experiment: Experiment, train: DevicePool, num_selected: int) -> PolicyRunner:
-    """Return the selection policy with the run's random numbers."""
-    section = experiment.selection
-    policy: SelectionPolicy = section.policy.create("selection.policy", num_selected=num_selected)
-    return PolicyRunner(policy, train.num_samples, experiment.seed, section.everyone_computes)
-
-
-def operations_per_sample(
-    section: CellSection, train: DevicePool, model: Model, task: Task, rule: LocalRule
-) -> float:
-    """Return the multiply-adds that a sample costs on average, where the cell's cycles follow from them."""
-    if section.fleet.cycles_per_operation is None:
-        return PAPER_CNN_OPERATIONS  # not asked for: the settings or a file give the cycles
-    first = train.query(np.array([0]))
-    counted = sample_operations(
-        model, task, rule, sample=first.inputs[0, 0].cpu(), target=first.targets[0, 0].cpu()
-    )
-    num_query = int(train.num_query.sum())
-    return counted.mean(int(train.num_samples.sum()) - num_query, num_query)
-
-
-def _over_a_cell(
-    experiment: Experiment,
-    section: CellSection,
-    train: DevicePool,
-    model: Model,
-    step: ServerStep,
-    operations: float,
-) -> tuple[Federation, tuple[str, ...]]:
-    """Return a federation whose training devices, in order, are the devices of a radio cell."""
-    cell = Cell.build(section, num_devices=len(train), seed=experiment.seed, operations_per_sample=operations)
-    cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
-    num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
-    terms = replace(cell.terms, report_bits=section.report_bits)
-    work = Work(
-        model_bits=model_bits(section, model),
-        num_local_steps=experiment.algorithm.num_local_steps,
-        num_samples=train.num_samples,
-    )
-    planner = CellPlanner(
-        runner=build_runner(experiment, train, num_selected),
-        fleet=cell.fleet,
-        terms=terms,
-        aims=RoundAims(
-            energy_weight=section.energy_weight,
-            delay_weight=section.delay_weight,
-            scale=ContributionScale(section.contribution_scale, section.contribution_constant),
-            max_delay_s=section.max_delay_s,
-            max_energy_j=section.max_energy_j,
-        ),
-        work=work,
-        method=section.method.kind,
-        method_options=section.method.checked_options("cell.method"),
-    )
-    world = CellWorld(
-        cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
-    )
-    federation = Federation(
-        planner=planner, world=world, server_step=step, bits_per_parameter=section.bits_per_parameter
-    )
-    return federation, (*cell.warnings, *warnings)
-
-
-def _num_selected_over_a_cell(
-    experiment: Experiment, section: CellSection, num_devices: int
-) -> tuple[int, tuple[str, ...]]:
-    """Return n_k: one device a block at most, or no limit where problem (P) itself decides."""
-    most = min(section.num_blocks, num_devices)
-    wanted, policy = experiment.selection.num_selected, experiment.selection.policy.kind
-    serves_given_devices = find_method(section.method.kind).serves_given_devices
-    if wanted == "auto":
-        decides = policy == "top-contribution" and not serves_given_devices
-        return (num_devices if decides else most), ()
-    require_enough_devices(wanted, num_devices)
-    if not serves_given_devices or wanted <= most:
-        return wanted, ()
-    warning = (
-        f"selection.num_selected is {wanted}, but the cell has {most} blocks: {most} devices upload at most."
-    )
-    return most, (warning,)
-
-
-def model_bits(section: CellSection, model: Model) -> float:
-    """Return S: as given, or from the model; the paper's normalised cell counts a float32 model as 1."""
-    if section.model_bits is not None:
-        return section.model_bits
-    if section.normalised:
-        return section.bits_per_parameter / 32
-    parameters = model.initial_parameters(generator(0, Stream.MODEL_INIT))
-    return float(message_bits(parameters, section.bits_per_parameter))
