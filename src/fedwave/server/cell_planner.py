@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from fedwave.allocation import Allocation, AllocationProblem, Status, allocate, 
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.aims import RoundAims, Work
-from fedwave.server.outcome import Outcome
 from fedwave.server.plan import Plan
 from fedwave.server.planner import MIN_KEPT_MODELS, PlannerState
-from fedwave.server.policy_runner import PolicyRunner
+from fedwave.server.policy_planner import PolicyPlanner
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.server.round_problem import round_problem
@@ -25,7 +24,7 @@ from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CellPlanner:
+class CellPlanner(PolicyPlanner):
     """A policy proposes devices, an allocation method serves them or chooses among them.
 
     With the policy ``top-contribution`` letting everybody through, a method that chooses by itself solves
@@ -33,7 +32,6 @@ class CellPlanner:
     (``terms.risks``), the others run into it.
     """
 
-    runner: PolicyRunner
     fleet: Fleet
     terms: RadioTerms
     aims: RoundAims
@@ -53,14 +51,6 @@ class CellPlanner:
     def max_models(self) -> int:
         """Some more than can be chosen."""
         return max(4 * self.terms.num_blocks, MIN_KEPT_MODELS)
-
-    def initial_state(self) -> PlannerState:
-        """Return an empty history."""
-        return self.runner.initial_state()
-
-    def ask(self, round_index: int, state: PlannerState) -> IntArray:
-        """Return who computes."""
-        return self.runner.ask(round_index, state)
 
     def plan(
         self,
@@ -90,15 +80,9 @@ class CellPlanner:
             reason=_reason(allocation),
         )
 
-    def after(
-        self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
-    ) -> PlannerState:
-        """Return the history with this round in it."""
-        return self.runner.after(round_index, reports, plan.selected, outcome, state)
-
     def with_devices(
         self, *, present: IntArray, num_samples: IntArray, told: CellReports | None = None
-    ) -> CellPlanner:
+    ) -> Self:
         """Return the planner that chooses among the devices present, with the limits that they reported."""
         return replace(
             self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Self
 
 from fedwave.server.outcome import Outcome
 from fedwave.server.plan import Plan
-from fedwave.server.planner import PlannerState
+from fedwave.server.planner import PlannerDefaults, PlannerState
 from fedwave.server.policy_runner import PolicyRunner
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
@@ -17,7 +16,7 @@ from fedwave.wireless.terms import ChannelDraw
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyPlanner:
+class PolicyPlanner(PlannerDefaults):
     """Lets a selection policy choose; whoever is chosen uploads."""
 
     runner: PolicyRunner
@@ -56,11 +55,7 @@ class PolicyPlanner:
 
     def with_devices(
         self, *, present: IntArray, num_samples: IntArray, told: CellReports | None = None
-    ) -> PolicyPlanner:
+    ) -> Self:
         """Return the planner that chooses among the devices present; radios play no part."""
         del told
         return replace(self, runner=replace(self.runner, present=present, num_samples=num_samples))
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return nothing: a summary names the policy anyhow."""
-        return {}
