@@ -12,17 +12,19 @@ from typing import Any
 
 from fedwave.data import Dataset, UserSplit
 from fedwave.errors import RunError
-from fedwave.experiments.schema import ExecutionSection, Experiment
+from fedwave.experiments.schema import Experiment
+from fedwave.settings.chosen import chosen
 
 PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
 # These decide on the bits; another version of one of them is said when a run is resumed.
 NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
 # One number for all arithmetic of the package: finished runs are reused only where it is the same. Raise it
-# with every change that moves a bit of any result; CHANGELOG says what moved.
+# with every change that moves a bit of any result, and with a changed default; CHANGELOG says what moved.
 NUMERICS_VERSION = 1
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
 RESUMABLE_KEYS = ("name", "num_rounds", "execution", "evaluation.every")
 EXCEPT = ("execution.precision",)  # it moves more than the last bits
+_WORDS = ("name", "execution", "cell.description", "cell.preset")  # they move no number of a finished run
 
 
 def describe_start(
@@ -57,11 +59,16 @@ def identity(experiment: Experiment, data: Dataset, split: UserSplit | None) -> 
 
 
 def run_key(experiment: Experiment) -> str:
-    """Return 16 hex digits that are known before any data is read: runs of one key have the same numbers."""
-    settings = experiment.model_dump(mode="json", exclude_none=True)
-    essential = {name: value for name, value in settings.items() if name not in ("name", "execution")}
-    if experiment.execution.precision != ExecutionSection().precision:
-        essential["precision"] = experiment.execution.precision
+    """Return 16 hex digits that are known before any data is read: runs of one key have the same numbers.
+
+    Settings at their defaults are not in it, so that one added later leaves the keys of finished runs.
+    """
+    settings = flatten(chosen(experiment))
+    essential = {
+        name: value
+        for name, value in settings.items()
+        if name in EXCEPT or not any(name == word or name.startswith(f"{word}.") for word in _WORDS)
+    }
     return digest([NUMERICS_VERSION, essential])
 
 
