@@ -20,6 +20,8 @@ class Stream(IntEnum):
     ALLOCATION = 7
     UPLOAD_LOSS = 8
     INTERFERENCE = 9
+    FAULTS = 10
+    SKETCHES = 11
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:

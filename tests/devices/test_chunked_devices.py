@@ -137,6 +137,23 @@ def test_the_evaluation_of_all_devices_is_in_their_own_order() -> None:
     assert result.measured.name == "accuracy"
 
 
+def test_the_training_devices_are_evaluated_as_held_out_ones_would_be() -> None:
+    local, work = local_work(), evaluation_work(chunk_samples=14)
+    theta = first_model(work)
+    with devices_of(local, work) as devices:
+        heldout, training = devices.evaluate(theta), devices.evaluate(theta, on_training=True)
+    with devices_of(local, evaluation_work(pool=local.pool, chunk_samples=14)) as devices:
+        expected = devices.evaluate(theta)
+    assert heldout is not None
+    assert training is not None
+    assert expected is not None
+    assert (training.loss.tolist(), training.metric.tolist()) == (
+        expected.loss.tolist(),
+        expected.metric.tolist(),
+    )
+    assert training.loss.tolist() != heldout.loss.tolist()
+
+
 def test_without_held_out_devices_there_is_no_evaluation() -> None:
     pool = local_work().pool
     nobody = DevicePool(pool.dataset, pool.standardiser, (), np.zeros(0, dtype=np.int64), pool.torch_device)

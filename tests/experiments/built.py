@@ -37,6 +37,12 @@ class Built:
             sim.open_devices().close()
         return sim
 
+    @cached_property
+    def cell_as_drawn(self) -> Cell:
+        """The cell, before any setting beside its own changes it."""
+        assert self.experiment.cell is not None
+        return Cell.build(self.experiment.cell, num_devices=len(self.sim.train), seed=self.experiment.seed)
+
     @contextmanager
     def _eavesdropping(self) -> Iterator[None]:
         """Listen to what the dataset's loader and the devices are told."""

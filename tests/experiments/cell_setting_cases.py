@@ -372,6 +372,24 @@ CELL_CASES = [
     ),
     cell_case(
         PAPER,
+        "contribution_size",
+        6.0,
+        lambda built: built.planner.aims.scale(np.array([1.0, -2.0])).tolist(),
+        [4.0, -8.0],
+        contribution_scale="normalised",
+    ),
+    cell_case(
+        PAPER,
+        "samples_counted",
+        2,
+        lambda built: (
+            (built.planner.fleet.cycles_per_sample * built.planner.work.num_samples / 2).round(12).tolist()
+            == built.cell_as_drawn.fleet.cycles_per_sample.round(12).tolist()
+        ),
+        True,
+    ),
+    cell_case(
+        PAPER,
         "bits_per_parameter",
         16,
         lambda built: (built.sim.federation.bits_per_parameter, built.both("work", "model_bits")),

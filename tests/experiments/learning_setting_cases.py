@@ -137,6 +137,19 @@ def own_planner(planner: Any, *, patience: int = 1) -> Patient:
     return Patient(planner, patience)
 
 
+def changed_labels(built: Built) -> list[int]:
+    """The training devices whose labels are not those of the dataset."""
+    train, labels = built.sim.train, built.sim.heldout.dataset.labels
+    own = [[*device.support, *device.query] for device in train.devices]
+    return [at for at, rows in enumerate(own) if (train.dataset.labels[rows] != labels[rows]).any()]
+
+
+def lies(built: Built) -> list[float]:
+    """How many times as large as they are the norms are reported, in order."""
+    norms = built.local.reports(np.arange(8), np.ones((8, 1)), np.ones(8)).gradient_norms
+    return sorted(norms[:, 0].tolist())
+
+
 LEARNING_CASES = [
     case("name", "other", lambda built: run_of(built).read_json("summary.json")["name"], "other"),
     case("seed", 6, seeds, {6}, cell=CELL),
@@ -254,6 +267,28 @@ LEARNING_CASES = [
         lambda built: built.sim.initial_state().parameters["linear1.weight"].flatten().tolist(),
         first_weights(77),
     ),
+    case(
+        "model.seed",
+        9,
+        lambda built: built.sim.initial_state().parameters["linear1.weight"].flatten().tolist(),
+        first_weights(9),
+    ),
+    # Faults
+    case(
+        "faults.num_devices",
+        2,
+        lambda built: len(changed_labels(built)),
+        2,
+        partition=EQUAL,
+    ),
+    case(
+        "faults.kind",
+        "liars",
+        lambda built: (len(changed_labels(built)), lies(built)),
+        (0, [1.0] * 6 + [10.0] * 2),
+        faults={"num_devices": 2},
+    ),
+    case("faults.factor", 3.0, lies, [1.0] * 6 + [3.0] * 2, faults={"num_devices": 2, "kind": "liars"}),
     # Algorithm
     case(
         "algorithm.task",
@@ -332,6 +367,12 @@ LEARNING_CASES = [
     ),
     # Evaluation
     case("evaluation.every", 2, lambda built: sorted({*run_of(built).table("heldout.csv")["round"]}), [1, 2]),
+    case(
+        "evaluation.training_devices",
+        True,
+        lambda built: bool(np.isfinite(run_of(built).table()["training_loss"]).all()),
+        True,
+    ),
     case("evaluation.num_steps", 4, lambda built: built.evaluation.num_steps, 4),
     case("evaluation.inner_lr", 0.7, rates, (0.05, 0.7)),
     # Execution

@@ -303,3 +303,8 @@ def test_a_cell_in_a_section_that_is_no_table_is_refused(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="cell"):
         load_experiment(None, ["cell=paper"])
     assert "cell" not in SMALL
+
+
+def test_a_size_of_contributions_that_are_not_normalised_is_refused() -> None:
+    with pytest.raises(ConfigError, match='contribution_size = 5 needs contribution_scale = "normalised"'):
+        load_experiment("digits/ural", ["cell.contribution_size=5"])

@@ -19,17 +19,19 @@ from fedwave.reproduce.items import ITEMS
 from fedwave.reproduce.profile import QUICK
 from fedwave.reproduce.reproduction import ReproductionRequest, item_costs, reproduce
 from fedwave.reproduce.seed_tables import Tables
+from fedwave.reproduce.steps import ARMS
 from fedwave.reproduce.verdicts import claim_rows, judge
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import run_experiment
 from tests.pages.browser import open_page
 
+NEW = ("steps", "rates", "robust", "scales")  # tables so far
 PART = ("table-2", "fig-2", "fig-4", "readings")  # all of them: -m slow
 SMALL = {
     "num_rounds": 19, "num_selected": (2, 4), "num_local_steps": (1, 2), "num_blocks": (1, 3),
     "usual_num_blocks": 3,
     "max_gains": (0.5, 1.0), "weights": (1.0, 2.0), "similarity_penalties": (5.0,), "other_seeds": 2,
-    "seeds": {"digits": 2}, "settings": ("partition.num_devices=12", "model.channels=[2]"),
+    "num_training": 6, "num_faulty": 2, "settings": ("partition.num_devices=12", "model.channels=[2]"),
 }  # fmt: skip
 
 
@@ -59,10 +61,10 @@ def require_files(folder: Path, items) -> None:
     for item in items:
         files = {path.name for path in (folder / item).iterdir()}
         assert {"seeds.csv", "configs.toml"} <= files
-        assert ("curves.csv" in files) == (item in ("fig-2", "fig-4", "beyond"))
+        assert ("curves.csv" in files) == (item in ("fig-2", "fig-4", "beyond", "steps", "rates", "robust"))
         pictures = {name for name in files if name.endswith(".png")}
         assert {name.replace(".png", ".csv") for name in pictures} <= files
-        assert pictures or item in ("table-2", "readings")
+        assert pictures or item in ("table-2", "readings", *NEW)
     for item in ("table-2", "readings"):
         assert (folder / item / "readings.csv").exists()
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", (folder / "README.md").read_text(encoding="utf-8"))
@@ -223,3 +225,35 @@ def test_the_command_lists_costs_and_prints_verdicts(whole) -> None:
     )
     assert len(verdicts) == 9
     assert f"Report: {whole / 'report.html'}" in done.output
+
+
+def test_arms_follow_their_leaders_also_after_a_stop(tmp_path) -> None:
+    request = ReproductionRequest(items=["steps"], is_quick=True, num_seeds=1, num_jobs=1)
+
+    def stop(now) -> None:
+        if now.num_done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(request, tmp_path, progress=stop)
+    told = []
+    reproduce(request, tmp_path, progress=told.append)
+    assert told[-1].num_runs == 7
+    curves = table(tmp_path / "steps" / "curves.csv")
+    norms = {row["scheme"]: row["round_19"] for row in curves if row["curve"] == "update_norm"}
+    assert float(norms["herding at NUFM's norms"]) == pytest.approx(float(norms["NUFM"]), rel=1e-5)
+    assert {row["curve"] for row in curves} >= {"training_loss", "gain_correlation", "mean_cosine"}
+    seeds = table(tmp_path / "steps" / "seeds.csv")
+    assert [row["scheme"] for row in seeds] == list(ARMS)
+
+
+def test_rates_and_faults_leave_tables(tmp_path) -> None:
+    reproduce(
+        ReproductionRequest(items=["rates", "robust"], is_quick=True, num_seeds=1, num_jobs=1), tmp_path
+    )
+    rates = table(tmp_path / "rates" / "seeds.csv")
+    assert len(rates) == 2 * 4
+    assert all(row["training_loss"] for row in rates if row["rounds_played"] == "19")
+    robust = {(row["parameter"], row["scheme"]): row for row in table(tmp_path / "robust" / "seeds.csv")}
+    assert float(robust["liars", "NUFM"]["faulty_chosen"]) == 1.0
+    assert robust["liars", "Per-FedAvg"]["accuracy"] == robust["none", "Per-FedAvg"]["accuracy"]

@@ -59,3 +59,10 @@ def test_a_damaged_table_is_one_line_with_its_place_and_a_way_out(tmp_path) -> N
         with pytest.raises(RunError, match=message):
             read_rows(path)
     assert read_rows(tmp_path / "none.csv") == []
+
+
+def test_a_column_that_only_some_rows_have_is_empty_in_the_others(tmp_path) -> None:
+    write_rows(tmp_path / "t.csv", [{"seed": 0, "loss": 1.0}, {"seed": 1, "loss": 2.0, "update_norm": 3.0}])
+    first, second = read_rows(tmp_path / "t.csv")
+    assert math.isnan(first.pop("update_norm"))
+    assert (first, second) == ({"seed": 0, "loss": 1.0}, {"seed": 1, "loss": 2.0, "update_norm": 3.0})

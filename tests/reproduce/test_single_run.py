@@ -9,13 +9,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fedwave.devices.base import HeldOutResult
 from fedwave.experiments import load_experiment
-from fedwave.experiments.build import build_simulation
-from fedwave.reproduce.single_run import _planning, accuracy_after, figures_of, single_run
+from fedwave.experiments.build import build_simulation, faulty_devices
+from fedwave.learning.tasks import Classification
+from fedwave.reproduce.single_run import (
+    SeenRounds,
+    _planning,
+    accuracy_after,
+    figures_of,
+    single_run,
+    worst_tenth,
+)
 from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.run import play_rounds
 from tests.runs.small_runs import experiment as small_experiment
 
+METRIC = Classification.metric
 SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]", "execution.workers=1"]
 
 
@@ -42,6 +52,7 @@ def test_figures_are_those_of_the_rounds() -> None:
     assert (found["loss"], found["accuracy"]) == (1 / 23, 0.23)
     assert (found["loss_19"], found["train_loss_19"]) == (1 / 19, 2 / 19)
     assert found["energy_j"] == pytest.approx(14 / 3)
+    assert found["energy_j_median"] == 4.0
     assert (found["falls"], found["cpu_time_s"]) == (3.0, 12.0)
     for name in ("received", "delay_s", "accuracy_pooled"):
         assert math.isnan(found[name])
@@ -87,3 +98,53 @@ def test_data_that_is_drawn_from_the_seed_is_drawn_from_that_of_the_run() -> Non
     simulation = build_simulation(experiment)
     (played,) = play_rounds(simulation, simulation.initial_state())
     assert single_run(experiment).figures["loss"] == played.record.columns["heldout_loss"]
+
+
+def test_a_run_that_diverges_is_kept_as_far_as_it_went() -> None:
+    run = single_run(load_experiment("digits/nufm", [*SMALL, "num_rounds=9", "algorithm.meta_lr=1e6",
+                                                     "selection.num_selected=2"]))  # fmt: skip
+    played = int(run.figures["rounds_played"])
+    assert played < 9
+    assert len(run.curves["heldout_loss"]) == run.num_rounds == 9
+    assert np.isnan(run.curve("heldout_loss")[played:]).all()
+    for name in ("accuracy", "loss", "accuracy_worst_tenth"):
+        assert math.isnan(run.figures[name])
+    assert run.curves.keys() >= {"heldout_loss", "heldout_accuracy", "update_norm"}
+
+
+def test_who_was_never_chosen_and_how_often_the_faulty_were_is_counted() -> None:
+    experiment = load_experiment("digits/nufm", [*SMALL, "faults.num_devices=2", "faults.kind=liars"])
+    seen = SeenRounds(experiment, 8)
+    faulty = faulty_devices(experiment, 8)
+    honest = np.setdiff1d(np.arange(8), faulty)
+    row = {"heldout_loss": 1.0, "cpu_time_s": 1.0}
+    result = HeldOutResult(np.arange(20), np.ones(20), np.ones(20), np.arange(20) / 20.0, METRIC)
+    seen.add(row, np.sort([faulty[0], honest[0]]), result)
+    seen.add(row, honest[:2], result)
+    seen.add(row, np.sort([faulty[0], faulty[1], honest[2], honest[3]]), result)
+    found = seen.figures(is_timed=False)
+    assert found["never_chosen"] == 2 / 8
+    assert found["faulty_chosen"] == pytest.approx((2 / 3 + 1 / 3) / 2)
+    assert found["faulty_uploads"] == 3 / 8
+    assert found["accuracy_worst_tenth"] == pytest.approx(0.025)
+    assert (
+        worst_tenth(HeldOutResult(np.arange(3), np.ones(3), np.ones(3), np.array([0.5, 0.25, 1.0]), METRIC))
+        == 0.25
+    )
+    honest_run = SeenRounds(load_experiment("digits/nufm", SMALL), 8)
+    honest_run.add(row, honest[:2], result)
+    assert math.isnan(honest_run.figures(is_timed=False)["faulty_chosen"])
+
+
+def test_curves_of_training_devices_are_kept_where_they_were_evaluated() -> None:
+    settings = [*SMALL, "selection.num_selected=2"]
+    plain = single_run(load_experiment("digits/nufm", settings))
+    also = single_run(load_experiment("digits/nufm", [*settings, "evaluation.training_devices=true"]))
+    assert also.key == plain.key
+    assert set(also.curves) - set(plain.curves) == {"training_loss", "training_accuracy"}
+    for name in plain.curves:
+        assert plain.curves[name] == also.curves[name]
+    assert math.isnan(plain.figures["training_loss"])
+    assert also.figures["training_loss"] == pytest.approx(also.curves["training_loss"][-1], rel=1e-6)
+    assert accuracy_after(also, 2) == also.curves["heldout_accuracy"][1]
+    assert math.isnan(accuracy_after(also, 19))

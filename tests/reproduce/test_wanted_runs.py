@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fedwave.reproduce.items import ITEMS
+from fedwave.reproduce.items import FULL, ITEMS
 from fedwave.reproduce.profile import QUICK
+from fedwave.reproduce.steps import ARMS
 from fedwave.reproduce.wanted_runs import (
     FIRST_GUESS,
     SHARED,
     STARTING_S,
     RunCosts,
+    WantedRun,
     grouped,
     missing_runs,
     relative_cost,
@@ -20,7 +24,7 @@ from fedwave.runs.kept_runs import KeptRun, KeptRuns
 
 
 def kept(key: str, *, seconds: float = 11.5, num_remembered: int = 0) -> KeptRun:
-    return KeptRun(key, "", {}, 1, seconds, num_remembered, {}, {})
+    return KeptRun(key, "", {}, 1, seconds, num_remembered, {}, {name: [1.0] for name in FULL})
 
 
 def test_runs_are_grouped_by_what_they_share(tmp_path) -> None:
@@ -85,3 +89,33 @@ def test_local_steps_cost_as_many_times_as_there_are() -> None:
     }
     evaluation = 2 * costs[2] - costs[4]  # which is the same for both
     assert 0.0 < evaluation < 0.1 * costs[2]
+
+
+def test_a_run_without_the_curves_that_an_item_needs_is_missing(tmp_path) -> None:
+    run = next(wanted_runs(ITEMS["fig-4"], QUICK, num_seeds=1))
+    results = KeptRuns(tmp_path)
+    curves = {name: [1.0] for name in ("heldout_loss", "energy_j", "delay_s")}
+    results.add(replace(kept(run.key), curves=curves))
+    assert run.found(results) is None
+    results.add(replace(kept(run.key), curves={**curves, **{name: [1.0] for name in FULL}}))
+    assert run.found(results) is not None
+
+
+def test_a_run_serves_all_points_that_want_it(tmp_path) -> None:
+    run = next(wanted_runs(ITEMS["table-2"], QUICK, num_seeds=1))
+    poor = replace(run.point, with_readings=False, curves=())
+    alone = WantedRun(poor, 0, poor.experiment(0), run.key)
+    for wanted in ([alone, run], [run, alone]):
+        (merged,) = missing_runs(wanted, KeptRuns(tmp_path))
+        assert merged.point.with_readings
+        assert set(merged.point.curves) == set(run.point.curves)
+        assert merged.experiment.evaluation.training_devices
+    (merged,) = missing_runs([alone], KeptRuns(tmp_path))
+    assert not merged.experiment.evaluation.training_devices
+
+
+def test_the_arms_of_a_seed_are_one_group_with_leaders_first(tmp_path) -> None:
+    wanted = list(wanted_runs(ITEMS["steps"], QUICK, num_seeds=2))
+    groups = grouped(missing_runs(wanted, KeptRuns(tmp_path)), RunCosts())
+    assert [[run.point.arm for run in group] for group in groups] == [list(ARMS)] * 2
+    assert [group[0].seed for group in groups] == [0, 1]

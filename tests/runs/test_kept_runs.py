@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedwave.errors import RunError
-from fedwave.runs.kept_runs import KeptRun, KeptRuns
+from fedwave.runs.kept_runs import KeptRun, KeptRuns, curve_of
 from fedwave.runs.lock import locked
 
 
@@ -119,3 +119,17 @@ def test_a_damaged_result_is_one_line_with_a_way_out(tmp_path, text) -> None:
         RunError, match=r"cannot read the finished run .*k\.json: .* Delete it to run it anew"
     ):
         KeptRuns(tmp_path).find("k")
+
+
+def test_a_run_without_a_curve_does_not_serve_where_it_is_asked_for(tmp_path) -> None:
+    results = KeptRuns(tmp_path / "runs")
+    results.add(made())
+    assert results.find("k", curves=("energy_j", "heldout_loss")) is not None
+    assert results.find("k", curves=("energy_j", "training_loss")) is None
+
+
+def test_a_curve_has_seven_digits() -> None:
+    assert curve_of(np.array([1 / 3, 12345.67890123, -2e-9 / 3])) == [0.3333333, 12345.68, -6.666667e-10]
+    kept = curve_of(np.array([math.nan, 0.0]))
+    assert math.isnan(kept[0])
+    assert kept[1] == 0.0

@@ -22,7 +22,7 @@ def test_the_key_is_that_of_the_numbers() -> None:
     def key(*settings: str) -> str:
         return run_key(load_experiment("digits/ural", settings))
 
-    assert key("name=other", "execution.workers=3") == key()
+    assert key("name=other", "execution.workers=3", "evaluation.training_devices=true") == key()
     for setting in (
         "num_rounds=3",
         "seed=1",
@@ -30,8 +30,12 @@ def test_the_key_is_that_of_the_numbers() -> None:
         "evaluation.every=2",
         "selection.num_selected=3",
         "execution.precision=bfloat16",
+        "faults.num_devices=2",
+        "model.seed=3",
     ):
         assert key(setting) != key()
+    variant = run_key(load_experiment("digits/ural"), "steps", "an arm")
+    assert len({key(), variant, run_key(load_experiment("digits/ural"), "steps", "another")}) == 3
 
 
 def test_another_numerics_version_shares_nothing(monkeypatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from fedwave.experiments import load_experiment
 from fedwave.reproduce.single_run import COLUMNS, CURVES, figures_of, single_run
 from fedwave.runs.folder import RunFolder
+from fedwave.runs.kept_runs import curve_of
 from fedwave.runs.round_cache import RoundCache, content_of, learning_key
 from fedwave.runs.run import run_experiment
 
@@ -28,9 +29,10 @@ def test_shared_rounds_have_the_bits_of_runs_in_folders(tmp_path) -> None:
     assert remembered["ural-ives"].num_remembered == 0
     for scheme, result in remembered.items():
         table = RunFolder(run_experiment(small(scheme), tmp_path / scheme).path).table()
-        assert set(result.curves) == set(CURVES)
-        for name in CURVES:
-            np.testing.assert_array_equal(result.curve(name), table[name], err_msg=f"{scheme} {name}")
+        assert set(result.curves) == {name for name in CURVES if not name.startswith("training")}
+        for name in result.curves:
+            kept = curve_of(np.asarray(table[name], dtype=np.float64))
+            np.testing.assert_array_equal(result.curve(name), kept, err_msg=f"{scheme} {name}")
         columns = {name: table[name] for name in COLUMNS if name in table}
         assert len(columns) >= 12
         for name, value in figures_of(columns, is_timed=False).items():
@@ -54,7 +56,7 @@ def test_a_run_that_leaves_the_known_path_computes_from_there_on() -> None:
 @pytest.mark.parametrize(
     "setting",
     ["seed=1", "algorithm.inner_lr=0.03", "model.channels=[5]", "selection.similarity_penalty=2",
-     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2",
+     "evaluation.num_steps=2", "cell.bits_per_parameter=8", "partition.shots=2", "faults.num_devices=1",
      "execution.precision=bfloat16", "execution.chunk_samples=7"],
 )  # fmt: skip
 def test_what_changes_learning_shares_nothing(setting: str) -> None:
@@ -63,8 +65,9 @@ def test_what_changes_learning_shares_nothing(setting: str) -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["cell.energy_weight=3", "selection.everyone_computes=true", "num_rounds=9", "evaluation.every=2"],
-)
+    ["cell.energy_weight=3", "selection.everyone_computes=true", "num_rounds=9", "evaluation.every=2",
+     "evaluation.training_devices=true"],
+)  # fmt: skip
 def test_who_pays_and_who_is_chosen_may_share(setting: str) -> None:
     assert learning_key(small("nufm-greedy", setting)) == learning_key(small("nufm-greedy"))
 
@@ -101,3 +104,14 @@ def test_models_that_differ_in_a_bit_have_other_contents() -> None:
     one = {"a": torch.zeros(2), "b": torch.ones(1)}
     assert content_of(one) == content_of({"b": torch.ones(1), "a": torch.zeros(2)})
     assert content_of(one) != content_of({"a": torch.tensor([0.0, 1e-45]), "b": torch.ones(1)})
+
+
+def test_training_devices_are_not_taken_for_held_out_ones() -> None:
+    cache = RoundCache()
+    also = small("nufm-greedy", "evaluation.training_devices=true")
+    first, again = single_run(also, cache=cache), single_run(also, cache=cache)
+    assert again.num_remembered == 4
+    alone = single_run(small("nufm-greedy"))
+    assert first.curves["heldout_loss"] == again.curves["heldout_loss"] == alone.curves["heldout_loss"]
+    assert first.curves["training_loss"] == again.curves["training_loss"] != alone.curves["heldout_loss"]
+    assert "training_loss" not in alone.curves

@@ -50,6 +50,18 @@ def test_an_interrupted_run_resumes_to_the_same_bits(
     assert results(resume_run(tmp_path / "cut").path) == results(finished)
 
 
+def test_evaluated_training_devices_are_the_same_after_a_stop_and_with_other_workers(tmp_path: Path) -> None:
+    one, two = (
+        experiment(evaluation={"training_devices": True}, execution={"workers": workers})
+        for workers in (1, 2)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(one, tmp_path / "cut", observers=[StopAfter(3)])
+    resumed = results(resume_run(tmp_path / "cut").path)
+    assert resumed == results(run_experiment(two, tmp_path / "whole").path)
+    assert all(float(row["training_loss"]) > 0.0 for row in resumed["rounds.csv"])
+
+
 def test_rows_beyond_the_checkpoint_and_half_written_ones_are_cut_off(finished: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_experiment(experiment(), tmp_path / "cut", observers=[StopAfter(3)])

@@ -30,6 +30,11 @@ def test_normalised_contributions_have_mean_size_one_and_keep_their_sign() -> No
     assert_allclose(ContributionScale("normalised")(np.array([-2.0, -6.0])), [-0.5, -1.5])
 
 
+def test_the_mean_size_of_normalised_contributions_may_be_chosen() -> None:
+    assert_allclose(ContributionScale("normalised", size=30.0)(U), 10.0 * U)  # mean |u| was 3
+    assert ContributionScale("raw", size=30.0)(U).tolist() == U.tolist()
+
+
 def test_there_is_nothing_to_normalise_in_zeros_or_in_nobody() -> None:
     scale = ContributionScale("normalised")
     assert scale(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]

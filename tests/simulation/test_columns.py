@@ -86,6 +86,13 @@ HELDOUT = HeldOutResult(
     metric=np.array([1.0, 0.5]),
     measured=Classification.metric,
 )
+TRAINING = HeldOutResult(
+    device_ids=np.array([10, 20]),
+    num_query=np.array([1, 3]),
+    loss=np.array([2.0, 4.0]),
+    metric=np.array([0.0, 0.5]),
+    measured=Classification.metric,
+)
 
 
 def facts(*, metric: Any = Classification.metric, **changes: Any) -> RoundFacts:
@@ -96,6 +103,8 @@ def facts(*, metric: Any = Classification.metric, **changes: Any) -> RoundFacts:
             "plan": PLAN,
             "outcome": Outcome(np.array([0]), FATE, COSTS),
             "heldout": HELDOUT,
+            "training": TRAINING,
+            "update_norm": 0.125,
             "ledger": Ledger(100.0, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
             "wall_time_s": 0.75,
             "frame": RunFrame(
@@ -113,6 +122,10 @@ ROUND_ROW = {
     "heldout_loss": 1.5,
     "heldout_accuracy": 0.75,
     "heldout_accuracy_pooled": (1.0 + 3 * 0.5) / 4,
+    "training_loss": 3.0,
+    "training_loss_weighted": (2.0 + 3 * 4.0) / 4,
+    "training_accuracy": 0.25,
+    "update_norm": 0.125,
     "num_computed": 5,
     "num_selected": 5,
     "num_received": 1,
@@ -172,7 +185,7 @@ DEVICE_ROWS = {
     "cumulative_energy_j": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
 }
 # What there is without a cell: the first columns of each table, and the last of rounds.csv.
-IDEAL_ROUND = [*list(ROUND_ROW)[:12], "wall_time_s"]
+IDEAL_ROUND = [*list(ROUND_ROW)[:16], "wall_time_s"]
 IDEAL_DEVICE = list(DEVICE_ROWS)[:5]
 
 TYPES = {"integer": int, "number": float, "text": str, "devices": list}
@@ -224,6 +237,10 @@ def test_a_round_without_evaluation_has_empty_columns_for_it() -> None:
     record = record_round(facts(heldout=None))
     assert record.heldout is None
     assert [record.columns[name] for name in list(ROUND_ROW)[1:4]] == [None, None, None]
+    assert record.columns["training_loss"] == 3.0
+    unasked = record_round(facts(training=None))
+    assert [unasked.columns[name] for name in list(ROUND_ROW)[4:7]] == [None, None, None]
+    assert unasked.columns["heldout_loss"] == 1.5
 
 
 def test_the_metric_gives_its_name_to_its_columns() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 from tests.devices.plain_rules import gradient_by_hand
+from tests.devices.pools import assert_equal_models
 from tests.simulation.plain_server import PlainServer
 
 INNER_LR, META_LR = 0.05, 0.03
@@ -485,3 +488,26 @@ def test_a_record_tells_its_round_its_devices_and_the_time_it_took() -> None:
     assert [record.round_index for record in records] == [0, 1]
     assert records[0].device_ids.tolist() == sim.train.device_ids.tolist()
     assert all(0 < record.columns["wall_time_s"] < 60 for record in records)
+
+
+def test_training_devices_are_evaluated_where_that_is_asked_for_and_change_nothing() -> None:
+    plain, also = (simulation(num_rounds=3, evaluation=given) for given in ({}, {"training_devices": True}))
+    (state, records), (other, evaluated) = train(plain), train(also)
+    assert_equal_models([state.parameters], [other.parameters])
+    for one, two in zip(records, evaluated, strict=True):
+        assert one.columns["training_loss"] is None
+        assert one.columns["heldout_loss"] == two.columns["heldout_loss"]
+    # All train, so the next round's reports are of the same model: after one step of the same size.
+    for before, after in pairwise(evaluated):
+        assert before.columns["training_loss"] == pytest.approx(after.columns["train_loss"], rel=1e-5)
+
+
+def test_the_norm_of_an_update_is_the_distance_of_two_models() -> None:
+    sim = simulation(num_rounds=1)
+    before, (after, (record,)) = sim.initial_state(), train(sim)
+    squares = [
+        float(((before.parameters[name] - value).double() ** 2).sum())
+        for name, value in after.parameters.items()
+    ]
+    assert record.columns["update_norm"] == pytest.approx(math.sqrt(sum(squares)), rel=1e-6)
+    assert record.columns["update_norm"] > 0.0

@@ -25,13 +25,13 @@ def reproduce_command(
     items: list[str] = typer.Argument(
         None,
         metavar="ITEM",
-        help="table-2, fig-2 to fig-7, readings, beyond; all of them without one.",
+        help="table-2, fig-2 to fig-7, readings, beyond, steps, rates, robust or scales; all without one.",
         show_default=False,
     ),
     seeds: int | None = typer.Option(
         None,
         "--seeds",
-        help="Seeds of every point; default: 10 or 5, on Tiny ImageNet 3.",
+        help="Seeds of every point; default: 3 to 30, by item and dataset.",
         show_default=False,
     ),
     quick: bool = typer.Option(

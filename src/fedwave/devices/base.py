@@ -14,7 +14,10 @@ from fedwave.units import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class HeldOutResult:
-    """The evaluation of a global model on the held-out devices, after adaptation to each of them."""
+    """The evaluation of a global model on the held-out devices, after adaptation to each of them.
+
+    The training devices are evaluated in the same way where that is asked for.
+    """
 
     device_ids: IntArray
     num_query: IntArray
@@ -26,6 +29,11 @@ class HeldOutResult:
     def mean_loss(self) -> float:
         """The mean over devices, as in Eq. (1)."""
         return float(self.loss.mean())
+
+    @property
+    def pooled_loss(self) -> float:
+        """The mean over all query samples together: devices count by their number of these."""
+        return float((self.loss * self.num_query).sum() / self.num_query.sum())
 
     @property
     def mean_metric(self) -> float:
@@ -59,8 +67,11 @@ class Devices(Protocol):
         """Yield the local models of these devices, in the order given (phase 2)."""
         ...
 
-    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
-        """Return how the global model serves the held-out devices; None if there are none."""
+    def evaluate(self, parameters: Parameters, *, on_training: bool = False) -> HeldOutResult | None:
+        """Return how the global model serves the held-out devices; None if there are none.
+
+        ``on_training`` asks for the training devices instead, with ``evaluation.training_devices`` alone.
+        """
         ...
 
     def close(self) -> None:

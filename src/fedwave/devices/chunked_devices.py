@@ -36,8 +36,10 @@ class ChunkExecutor(Protocol[Kept]):
         """Yield the models that a store held, in the order given; None for one that was lost."""
         ...
 
-    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Evaluated]:
-        """Yield positions, losses and metrics of held-out devices."""
+    def evaluations(
+        self, parameters: Parameters, chunks: Sequence[IntArray], *, on_training: bool
+    ) -> Iterator[Evaluated]:
+        """Yield positions, losses and metrics of held-out devices, or of training devices."""
         ...
 
     def close(self) -> None:
@@ -97,15 +99,17 @@ class ChunkedDevices(Generic[Kept]):
                 )
             yield models[position]
 
-    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
-        """Return the held-out devices' results."""
-        pool = self._evaluation.pool
+    def evaluate(self, parameters: Parameters, *, on_training: bool = False) -> HeldOutResult | None:
+        """Return the results of the held-out devices, or of the training devices."""
+        work = self._evaluation.on(self._local.pool) if on_training else self._evaluation
+        pool = work.pool
         if len(pool) == 0:
             return None
         loss, metric = np.zeros(len(pool)), np.zeros(len(pool))
-        for at, own_loss, own_metric in self._executor.evaluations(parameters, self._evaluation.chunks()):
+        outcomes = self._executor.evaluations(parameters, work.chunks(), on_training=on_training)
+        for at, own_loss, own_metric in outcomes:
             loss[at], metric[at] = own_loss, own_metric
-        return HeldOutResult(pool.device_ids, pool.num_query, loss, metric, self._evaluation.task.metric)
+        return HeldOutResult(pool.device_ids, pool.num_query, loss, metric, work.task.metric)
 
     def close(self) -> None:
         """Let the executor go."""

@@ -22,12 +22,12 @@ def require_finite_reports(
         raise _divergence(round_index, f"device {device_ids[first]}", f"{loss[first]}{norms}")
 
 
-def require_finite_evaluation(round_index: int, result: HeldOutResult) -> None:
-    """Raise if a held-out device's loss is not finite."""
+def require_finite_evaluation(round_index: int, result: HeldOutResult, *, who: str = "held-out") -> None:
+    """Raise if the loss of an evaluated device is not finite."""
     bad = np.flatnonzero(~np.isfinite(result.loss))
     if bad.size:
         first = int(bad[0])
-        where = f"held-out device {result.device_ids[first]}"
+        where = f"{who} device {result.device_ids[first]}"
         raise _divergence(round_index, where, str(result.loss[first]))
 
 

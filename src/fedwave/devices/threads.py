@@ -61,9 +61,12 @@ class ThreadExecutor:
         """Yield the models: they are here."""
         return iter(kept)
 
-    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Evaluated]:
+    def evaluations(
+        self, parameters: Parameters, chunks: Sequence[IntArray], *, on_training: bool
+    ) -> Iterator[Evaluated]:
         """Yield the results of the chunks in their order."""
-        outcomes = self.in_order(partial(self._evaluation.compute, parameters), chunks)
+        work = self._evaluation.on(self._local.pool) if on_training else self._evaluation
+        outcomes = self.in_order(partial(work.compute, parameters), chunks)
         for at, (loss, metric) in zip(chunks, outcomes, strict=True):
             yield at, loss, metric
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class LocalWork:
     seed: int
     chunk_samples: int
     precision: str = "float32"  # of products; evaluation always takes float32
+    report_scale: FloatArray | None = None  # of each device's reported norms; None: all say what they found
 
     def chunks(self, positions: IntArray) -> list[IntArray]:
         """Return the devices in groups that are computed at once."""
@@ -65,6 +66,8 @@ class LocalWork:
     def reports(self, positions: IntArray, gradient_norms: FloatArray, loss: FloatArray) -> Reports:
         """Return what these devices tell the server: their norms and losses, scored by Eq. (21)."""
         num_samples = self.pool.num_samples[positions]
+        if self.report_scale is not None:
+            gradient_norms = gradient_norms * self.report_scale[positions, None]
         return Reports(
             device_index=positions,
             contribution=contribution(
@@ -103,8 +106,12 @@ class EvaluationWork:
     inner_lr: float
     chunk_samples: int
 
+    def on(self, pool: DevicePool) -> EvaluationWork:
+        """Return the same evaluation of other devices."""
+        return replace(self, pool=pool)
+
     def chunks(self) -> list[IntArray]:
-        """Return all held-out devices in groups that are computed at once."""
+        """Return all devices in groups that are computed at once."""
         everyone = np.arange(len(self.pool), dtype=np.int64)
         return self.pool.chunks(everyone, max_samples=self.chunk_samples)
 

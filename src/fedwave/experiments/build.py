@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
@@ -25,6 +26,7 @@ from fedwave.data import (
     split_heldout,
     standardise_warnings,
 )
+from fedwave.data.faults import faulty_positions, with_faults
 from fedwave.devices import DevicePool, Devices, EvaluationWork, LocalWork, Standardiser, thread_devices
 from fedwave.devices.batching import choose_batching
 from fedwave.devices.ray.connection import ClusterOptions, load_ray
@@ -42,7 +44,7 @@ from fedwave.rng import Stream, generator
 from fedwave.server import Planner
 from fedwave.settings import Part, Section
 from fedwave.simulation.simulation import Simulation
-from fedwave.units import IntArray
+from fedwave.units import FloatArray, IntArray
 
 AnySection = TypeVar("AnySection", bound=Section)
 
@@ -100,6 +102,7 @@ def build_simulation(
         seed=experiment.seed,
         chunk_samples=chunk_samples,
         precision=experiment.execution.precision,
+        report_scale=_report_scale(experiment, len(train)),
     )
     if experiment.execution.batching != "vmap":
         chunk_samples = choose_batching(local, one_by_one=experiment.execution.chunk_samples or 1)
@@ -120,7 +123,9 @@ def build_simulation(
         executor=build_executor(experiment.execution, train.torch_device),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
+        evaluate_training=experiment.evaluation.training_devices,
         warm_start=warm_start(experiment, model),
+        model_seed=experiment.model.seed,
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
 
@@ -198,10 +203,28 @@ def build_pools(
     torch_device = choose_device(experiment.execution)
     standardiser = Standardiser.fit(data, experiment.data.standardise)
 
-    def pool(ids: IntArray) -> DevicePool:
-        return DevicePool(data, standardiser, tuple(devices[i] for i in ids), ids, torch_device)
+    def pool(ids: IntArray, samples: Dataset) -> DevicePool:
+        return DevicePool(samples, standardiser, tuple(devices[i] for i in ids), ids, torch_device)
 
-    return pool(train_ids), pool(heldout_ids)
+    faulty = [devices[i] for i in train_ids[faulty_devices(experiment, len(train_ids))]]
+    spoilt_rng = generator(experiment.seed, Stream.FAULTS, 1)
+    spoilt = with_faults(data, faulty, experiment.faults.kind, rng=spoilt_rng)
+    return pool(train_ids, spoilt), pool(heldout_ids, data)
+
+
+def faulty_devices(experiment: Experiment, num_devices: int) -> IntArray:
+    """Return which training devices are at fault, by their positions."""
+    rng = generator(experiment.seed, Stream.FAULTS, 0)
+    return faulty_positions(num_devices, experiment.faults.num_devices, rng=rng)
+
+
+def _report_scale(experiment: Experiment, num_devices: int) -> FloatArray | None:
+    """Return how many times as large each device says its gradients are; None if all are honest."""
+    if experiment.faults.kind != "liars" or experiment.faults.num_devices == 0:
+        return None
+    scale = np.ones(num_devices)
+    scale[faulty_devices(experiment, num_devices)] = experiment.faults.factor
+    return scale
 
 
 def load_split(experiment: Experiment, data: Dataset) -> UserSplit:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from fedwave.allocation import METHODS
 from fedwave.errors import ConfigError
 from fedwave.server.aims import ScaleKind
-from fedwave.settings import FiniteFloat, NonNegativeFloat, Part, PositiveFloat
+from fedwave.settings import FiniteFloat, NonNegativeFloat, Part, PositiveFloat, PositiveInt
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.load import is_cell_file, with_preset
 
@@ -40,10 +40,15 @@ class CellSection(CellConfig):
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")
     contribution_scale: ScaleKind = Field(
         "normalised",
-        description="normalised to mean |u| = 1; raw u (default in a unitless cell); or u plus a constant.",
+        description="normalised to mean |u| = contribution_size; raw u (default in a unitless cell); or u "
+        "plus a constant.",
     )
     contribution_constant: FiniteFloat = Field(
         0.0, description="The footnote's constant, for scale constant."
+    )
+    contribution_size: PositiveFloat = Field(1.0, description="Mean |u|, for scale normalised.")
+    samples_counted: PositiveInt | None = Field(
+        None, description="D_i of (23), (24): samples that a local step's work counts; default all it has."
     )
     max_delay_s: PositiveFloat | None = Field(None, description="Hard limit on the upload's delay.")
     max_energy_j: PositiveFloat | None = Field(None, description="Hard limit on each upload's energy.")
@@ -85,5 +90,10 @@ class CellSection(CellConfig):
             raise ConfigError(
                 f"cell.contribution_constant = {self.contribution_constant:g} needs contribution_scale = "
                 f'"constant", got "{self.contribution_scale}". Set the scale, or leave out the constant.'
+            )
+        if self.contribution_size != 1 and self.contribution_scale != "normalised":
+            raise ConfigError(
+                f"cell.contribution_size = {self.contribution_size:g} needs contribution_scale = "
+                f'"normalised", got "{self.contribution_scale}". Set the scale, or leave out the size.'
             )
         return self

@@ -79,6 +79,10 @@ def _over_a_cell(
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return a federation whose training devices, in order, are the devices of a radio cell."""
     cell = Cell.build(section, num_devices=len(train), seed=experiment.seed, operations_per_sample=operations)
+    if section.samples_counted is not None:
+        # Work is c_i D_i: as many cycles for each of the samples as make it c_i times the samples counted.
+        cycles = cell.fleet.cycles_per_sample * section.samples_counted / train.num_samples
+        cell = replace(cell, fleet=replace(cell.fleet, cycles_per_sample=cycles))
     cell.check_rounds(experiment.num_rounds)  # a gains file with too few rounds: say so before training
     num_selected, warnings = _num_selected_over_a_cell(experiment, section, len(train))
     terms = replace(cell.terms, report_bits=section.report_bits)
@@ -94,7 +98,9 @@ def _over_a_cell(
         aims=RoundAims(
             energy_weight=section.energy_weight,
             delay_weight=section.delay_weight,
-            scale=ContributionScale(section.contribution_scale, section.contribution_constant),
+            scale=ContributionScale(
+                section.contribution_scale, section.contribution_constant, section.contribution_size
+            ),
             max_delay_s=section.max_delay_s,
             max_energy_j=section.max_energy_j,
         ),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from fedwave.data import PARTITIONS
+from fedwave.data.faults import FaultKind
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
@@ -92,6 +93,9 @@ class ModelSection(Part):
     path: AbsolutePath | None = Field(
         None, description="Start from this model (.safetensors, as a run leaves it) instead of a random one."
     )
+    seed: NonNegativeInt | None = Field(
+        None, description="Draw the first model from this seed: the same in runs of all seeds. Default: seed."
+    )
 
 
 class TaskPart(Part):
@@ -157,8 +161,9 @@ class AlgorithmSection(Section):
     )
     planner: PlannerPart = Field(
         PlannerPart(),
-        description="Who decides on a round. auto: a planner as [selection] and [cell] describe it; one of "
-        "your own is given that one as its keyword planner.",
+        description="Who decides on a round. auto: a planner as [selection] and [cell] describe it; "
+        "sample-weights: the same, but models weigh by their devices' samples; one of your own is given that "
+        "one as its keyword planner.",
     )
 
 
@@ -192,15 +197,32 @@ class SelectionSection(Section):
 
 
 class EvaluationSection(Section):
-    """How the global model is evaluated on the held-out devices."""
+    """How the global model is evaluated on the held-out devices, and on the training devices if wished."""
 
     place: ClassVar[str] = "evaluation"
 
     every: PositiveInt = Field(1, description="Evaluate after every so many rounds, and after the last.")
+    training_devices: bool = Field(
+        False, description="Evaluate on all training devices too, in the same way: columns training_*."
+    )
     num_steps: NonNegativeInt = Field(1, description="Adaptation steps on the support set.")
     inner_lr: NonNegativeFloat | None = Field(
         None, description="Their step size; default algorithm.inner_lr."
     )
+
+
+class FaultsSection(Section):
+    """Training devices that are not as they should be, drawn from the seed; the held-out ones are."""
+
+    place: ClassVar[str] = "faults"
+
+    num_devices: NonNegativeInt = Field(0, description="How many training devices are at fault.")
+    kind: FaultKind = Field(
+        "random-labels",
+        description="random-labels: every label drawn from all classes; upside-down: images turned over; "
+        "liars: reported gradient norms times factor.",
+    )
+    factor: PositiveFloat = Field(10.0, description="liars: how many times as large their norms are said.")
 
 
 class ExecutionSection(Section):
@@ -253,6 +275,7 @@ class Experiment(Section):
     algorithm: AlgorithmSection = AlgorithmSection()
     selection: SelectionSection = SelectionSection()
     evaluation: EvaluationSection = EvaluationSection()
+    faults: FaultsSection = FaultsSection()
     execution: ExecutionSection = ExecutionSection()
     cell: CellSection | None = Field(
         None, description="Train over a radio cell, which then decides on the uploads; absent: ideal network."

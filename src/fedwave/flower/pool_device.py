@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,5 @@ class PoolDevice:
     def evaluate(self, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, float]:
         """Return loss and metric on the device's query samples after adaptation to its support samples."""
         local, evaluation = self.simulation.local, self.simulation.evaluation
-        loss, metric = replace(evaluation, pool=local.pool).compute(
-            to_parameters(arrays), np.array([self.position])
-        )
+        loss, metric = evaluation.on(local.pool).compute(to_parameters(arrays), np.array([self.position]))
         return {"loss": float(loss[0]), local.task.metric.name: float(metric[0])}

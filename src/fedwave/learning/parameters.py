@@ -6,6 +6,8 @@ summed losses with respect to the stack is the stack of the devices' own gradien
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -40,6 +42,15 @@ def norm(parameters: Parameters, *, is_stacked: bool) -> Tensor:
     ]
     length: Tensor = torch.linalg.vector_norm(torch.stack(parts), dim=0)
     return length
+
+
+def distance(one: Parameters, other: Parameters) -> float:
+    """Return the Euclidean distance between two models, summed in float64."""
+    squares = [
+        float(torch.sum((value.to(torch.float64) - other[name].to(torch.float64)) ** 2))
+        for name, value in one.items()
+    ]
+    return math.sqrt(math.fsum(squares))
 
 
 def num_parameters(parameters: Parameters) -> int:

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
+from fedwave.data.faults import FaultKind
 from fedwave.experiments import Experiment, load_experiment
-from fedwave.reproduce.profile import ROUND_OF_THE_PAPER, Profile
+from fedwave.reproduce.profile import QUICK, ROUND_OF_THE_PAPER, Profile
+from fedwave.reproduce.steps import ARMS, arm_key
+from fedwave.runs.provenance import run_key
+
+# What Figures 2 and 4 to 7 need of a finished run; runs of before have neither.
+FULL = ("heldout_accuracy", "training_loss", "update_norm")
+EVALUATE_TRAINING = "evaluation.training_devices=true"
+
+EVERYBODY = "Everybody"  # the mean over all training devices, as a reference
+RATES_EVERY = 5  # rounds from test to test at unusual rates
+QUERY_HESSIAN = "algorithm.rule=exact-query"
+SAMPLE_WEIGHTS = "algorithm.planner=sample-weights"
 
 LEARNERS = {"NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg"}
 
@@ -45,15 +57,37 @@ class FigurePoint:
     parameter: str = ""  # what the figure varies, e.g. "num_blocks"
     value: float | None = None
     with_readings: bool = False  # the model is also judged by other readings of the test
+    curves: tuple[str, ...] = ()  # that the item needs of a finished run, beside what every run has
+    arm: str = ""  # of ``steps.ARMS``, which no command makes alone
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The overrides, and what records the curves."""
+        return (*self.overrides, EVALUATE_TRAINING) if "training_loss" in self.curves else self.overrides
 
     def experiment(self, seed: int) -> Experiment:
         """Return the settings of one run."""
-        return _loaded(self.preset, self.overrides).model_copy(update={"seed": seed})
+        return _loaded(self.preset, self.settings).model_copy(update={"seed": seed})
+
+    def key(self, experiment: Experiment) -> str:
+        """Return the key of one run."""
+        return arm_key(experiment, self.arm) if self.arm else run_key(experiment)
 
     def command(self, seed: int) -> str:
-        """Return the command that makes this run alone."""
-        settings = "".join(f" -s {_quoted(setting)}" for setting in self.overrides)
+        """Return the command that makes this run alone; of an arm, with those that it follows."""
+        if self.arm:
+            quick = " --quick" if self.preset.startswith(f"{QUICK.family}/") else ""
+            return f"fedwave reproduce steps{quick} --dataset {self.dataset} --seeds {seed + 1}"
+        settings = "".join(f" -s {_quoted(setting)}" for setting in self.settings)
         return f"fedwave run {self.preset} --seed {seed}{settings}"
+
+    def merged(self, other: FigurePoint) -> FigurePoint:
+        """Return the point whose run serves another point of the same key too."""
+        return replace(
+            self,
+            with_readings=self.with_readings or other.with_readings,
+            curves=tuple(dict.fromkeys((*self.curves, *other.curves))),
+        )
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -86,8 +120,7 @@ class Item:
 
     def seeds(self, profile: Profile, dataset: str) -> int:
         """Return over how many seeds a dataset is run by default."""
-        by_dataset = self.name in ("table-2", "fig-2")
-        return profile.seeds.get(dataset, profile.other_seeds) if by_dataset else profile.other_seeds
+        return profile.num_seeds(self.name, dataset)
 
 
 def learner(
@@ -108,6 +141,7 @@ def learner(
         dataset=dataset,
         scheme=scheme,
         with_readings=chosen == profile.few_selected,
+        curves=FULL,
     )
 
 
@@ -121,7 +155,9 @@ def over_cell(profile: Profile, which: tuple[str, str, str, tuple[str, ...]], *s
         *own,
         *settings,
     )
-    return FigurePoint(f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting)
+    return FigurePoint(
+        f"{profile.family}/{preset}", overrides, profile.cell_dataset, scheme, counting, curves=FULL
+    )
 
 
 def table_2(profile: Profile) -> list[FigurePoint]:
@@ -151,7 +187,7 @@ def figure_3(profile: Profile) -> list[FigurePoint]:
                 point = learner(profile, dataset, scheme)
                 if steps > 1:
                     point = learner(_short(profile), dataset, scheme, f"algorithm.num_local_steps={steps}")
-                    point = replace(point, with_readings=False)
+                    point = replace(point, with_readings=False, curves=())
                 points.append(replace(point, parameter="num_local_steps", value=steps))
     return points
 
@@ -206,10 +242,11 @@ def beyond(profile: Profile) -> list[FigurePoint]:
     ]
     for gradient in ("first-order", "hessian-free"):
         point = learner(profile, dataset, "NUFM", f"algorithm.rule={gradient}")
-        points.append(replace(point, scheme=f"NUFM, {gradient}", with_readings=False))
+        points.append(replace(point, scheme=f"NUFM, {gradient}", with_readings=False, curves=()))
     for penalty in profile.similarity_penalties:
         point = learner(profile, dataset, "NUFM", f"selection.similarity_penalty={penalty}")
-        points.append(replace(point, parameter="similarity_penalty", value=penalty, with_readings=False))
+        point = replace(point, parameter="similarity_penalty", value=penalty)
+        points.append(replace(point, with_readings=False, curves=()))
     return points
 
 
@@ -220,18 +257,95 @@ def readings(profile: Profile) -> list[FigurePoint]:
         ("samples cut at one deviation (10)", ("partition.max_samples_per_class=10",)),
         ("samples hardly cut (50)", ("partition.max_samples_per_class=50",)),
         *((f"first weights {std:g}", (f"model.weight_std={std}",)) for std in profile.weight_stds),
-        ("Hessian on the query set", ("algorithm.rule=exact-query",)),
+        ("Hessian on the query set", (QUERY_HESSIAN,)),
+        ("mean weighted by samples", (SAMPLE_WEIGHTS,)),
+        ("one fixed first model", ("model.seed=0",)),
+        *(
+            (f"first weights {std:g}, {name}", (f"model.weight_std={std}", setting))
+            for std in profile.combined_stds
+            for name, setting in (
+                ("Hessian on the query set", QUERY_HESSIAN),
+                ("mean weighted by samples", SAMPLE_WEIGHTS),
+            )
+        ),
     ]
     points = []
     for dataset in profile.reading_datasets:
         for name, settings in changes:
             for scheme in LEARNERS:
-                own = () if scheme == "FedAvg" and "algorithm.rule" in "".join(settings) else settings
+                own = tuple(one for one in settings if scheme != "FedAvg" or one != QUERY_HESSIAN)
                 if own:  # the last round's test is all that is asked
                     own = (*own, f"evaluation.every={profile.num_rounds}")
                 point = learner(profile, dataset, scheme, *own)
-                points.append(replace(point, parameter=name, with_readings=not own))
+                curves = ("training_loss",) if len(settings) > 1 else ()
+                if own:
+                    point = replace(point, with_readings=False, curves=curves)
+                points.append(replace(point, parameter=name))
     return points
+
+
+def rates(profile: Profile) -> list[FigurePoint]:
+    """Accuracy and loss against beta, for the learners and for the mean over all training devices.
+
+    Seeds of the first half choose each scheme's best beta, the others compare the schemes at it. The usual
+    beta is Table II's run.
+    """
+    return [
+        replace(_at_rate(profile, dataset, scheme, rate), parameter="meta_lr", value=rate)
+        for dataset in profile.reading_datasets
+        for rate in profile.meta_lrs
+        for scheme in (*LEARNERS, EVERYBODY)
+    ]
+
+
+def steps(profile: Profile) -> list[FigurePoint]:
+    """NUFM told apart from how far it steps: all arms, leaders first."""
+    return [
+        replace(learner(profile, dataset, "NUFM"), scheme=arm, arm=arm, with_readings=False)
+        for dataset in profile.arm_datasets
+        for arm in ARMS
+    ]
+
+
+def robust(profile: Profile) -> list[FigurePoint]:
+    """What some training devices at fault do to the schemes; where everybody is chosen, lies do nothing."""
+    points = []
+    for kind in ("none", *get_args(FaultKind)):
+        for scheme in ("NUFM", "Per-FedAvg", EVERYBODY):
+            settings: tuple[str, ...] = ()
+            if kind != "none" and not (kind == "liars" and scheme == EVERYBODY):
+                settings = (f"faults.num_devices={profile.num_faulty}", f"faults.kind={kind}")
+            point = _learner_or_everybody(profile, profile.cell_dataset, scheme, *settings)
+            points.append(replace(point, parameter=kind, with_readings=point.with_readings and not settings))
+    return points
+
+
+def scales(profile: Profile) -> list[FigurePoint]:
+    """URAL under every weight of energy, for every scale of u and every D_i of Eq. (23)."""
+    usual = profile.usual_num_blocks
+    sizes = [
+        ("raw u", ("cell.contribution_scale=raw",)),
+        *(
+            (f"mean |u| = {size:g}", ("cell.contribution_scale=normalised", f"cell.contribution_size={size}"))
+            for size in profile.contribution_sizes
+        ),
+    ]
+    counts = [("", ()), *((f", D = {n}", (f"cell.samples_counted={n}",)) for n in profile.samples_counted)]
+    return [
+        replace(
+            _with_blocks(
+                _short(profile),
+                (URAL + ", " + size + count, "ours", "ural", (*scale, *samples)),
+                usual,
+                f"cell.energy_weight={weight}",
+            ),
+            parameter="energy_weight",
+            value=weight,
+        )
+        for size, scale in sizes
+        for count, samples in counts
+        for weight in profile.weights
+    ]
 
 
 ITEMS: dict[str, Item] = {
@@ -246,6 +360,10 @@ ITEMS: dict[str, Item] = {
         Item("fig-7", "Figure 7: energy and time by the weights of problem (P)", figure_7),
         Item("readings", "Readings: training where the paper leaves it open", readings),
         Item("beyond", "Beyond the paper", beyond),
+        Item("steps", "Steps: whom NUFM chooses, told apart from how far it goes", steps),
+        Item("rates", "Rates: accuracy and loss by the meta-learning rate", rates),
+        Item("robust", "Robust: training devices at fault", robust),
+        Item("scales", "Scales: Figure 7 by the scale of u and by D_i", scales),
     )
 }
 
@@ -254,6 +372,21 @@ def _short(profile: Profile) -> Profile:
     """Return the profile up to the paper's round, where alone the loss is measured."""
     once = f"evaluation.every={ROUND_OF_THE_PAPER}"
     return replace(profile, num_rounds=ROUND_OF_THE_PAPER, settings=(*profile.settings, once))
+
+
+def _learner_or_everybody(profile: Profile, dataset: str, scheme: str, *settings: str) -> FigurePoint:
+    """Return a learner, or Per-FedAvg with the mean over all training devices."""
+    if scheme != EVERYBODY:
+        return learner(profile, dataset, scheme, *settings)
+    point = learner(profile, dataset, "Per-FedAvg", *settings, num_selected=profile.num_training)
+    return replace(point, scheme=EVERYBODY)
+
+
+def _at_rate(profile: Profile, dataset: str, scheme: str, rate: float) -> FigurePoint:
+    if rate == profile.usual_meta_lr:
+        return _learner_or_everybody(profile, dataset, scheme)
+    settings = (f"algorithm.meta_lr={rate}", f"evaluation.every={RATES_EVERY}")
+    return replace(_learner_or_everybody(profile, dataset, scheme, *settings), with_readings=False)
 
 
 def _with_blocks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ READINGS, CLAIMS_TABLE, CONFIGS = "readings.csv", "claims.csv", "configs.toml"
 Found = list[tuple[WantedRun, KeptRun]]
 
 CURVED = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
+WITH_ALL_CURVES = ("steps", "rates", "robust")  # items whose curves are written as they are kept
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def write_item(
     write_rows(own / SEEDS, [row_of(*one) for one in found])
     if item.name in CURVED:
         write_rows(own / CURVES, [_curve_row(*one, profile.num_rounds) for one in found])
+    if item.name in WITH_ALL_CURVES:
+        write_rows(own / CURVES, [row for one in found for row in _curve_rows(*one)])
     (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
     if item.name == "table-2":
         write_rows(own / TEST_READINGS, [row for one in found for row in reading_rows(*one)])
@@ -118,6 +121,13 @@ def _curve_row(run: WantedRun, kept: KeptRun, num_rounds: int) -> dict[str, Any]
         "seed": run.seed,
         **{f"loss_{k}": loss for k, loss in enumerate(losses, start=1)},
     }
+
+
+def _curve_rows(run: WantedRun, kept: KeptRun) -> Iterator[dict[str, Any]]:
+    """Yield a row for each curve of a run: its value after each round."""
+    for name in kept.curves:
+        values = {f"round_{k}": value for k, value in enumerate(kept.curve(name).tolist(), start=1)}
+        yield {**run.point.labels, "seed": run.seed, "curve": name, **values}
 
 
 def _configs(found: Found) -> str:

@@ -15,6 +15,7 @@ from fedwave.reproduce.outputs import write_claims, write_item
 from fedwave.reproduce.profile import PAPER, QUICK, Profile
 from fedwave.reproduce.report_pages import html_report, markdown_report
 from fedwave.reproduce.single_run import single_run
+from fedwave.reproduce.steps import arm_run, leader_norms
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.wanted_runs import RunCosts, WantedRun, grouped, missing_runs, wanted_runs
 from fedwave.runs.batch import Progress, run_batch
@@ -149,14 +150,20 @@ def _make(
 ) -> KeptRun:
     """Make one run and keep it at once: nothing that is finished is lost."""
     execution = run.experiment.execution.model_copy(update={"workers": num_threads})
-    made = single_run(
-        run.experiment.model_copy(update={"execution": execution}),
-        command=run.command,
-        with_readings=run.point.with_readings,
-        cache=cache,
-        data_dir=data_dir,
-    )
-    KeptRuns(folder).add(made)
+    experiment = run.experiment.model_copy(update={"execution": execution})
+    kept = KeptRuns(folder)
+    if run.point.arm:
+        norms = leader_norms(experiment, run.point.arm, kept)
+        made = arm_run(experiment, run.point.arm, norms=norms, command=run.command, data_dir=data_dir)
+    else:
+        made = single_run(
+            experiment,
+            command=run.command,
+            with_readings=run.point.with_readings,
+            cache=cache,
+            data_dir=data_dir,
+        )
+    kept.add(made)
     return made
 
 

@@ -17,7 +17,7 @@ from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.tables import to_csv
 
 SEEDS, CURVES, TEST_READINGS = "seeds.csv", "curves.csv", "probes.csv"
-TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement")
+TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement", "curve")
 
 Row = dict[str, Any]
 
@@ -52,10 +52,10 @@ def reading_rows(run: WantedRun, kept: KeptRun) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as CSV; all have the columns of the first."""
-    header = list(rows[0]) if rows else ["dataset"]
+    """Write rows as CSV with the columns of all of them; what a row has not stays empty."""
+    header = list(dict.fromkeys(name for row in rows for name in row)) or ["dataset"]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(to_csv([list(row.values()) for row in rows], header), encoding="utf-8")
+    path.write_text(to_csv([[row.get(name) for name in header] for row in rows], header), encoding="utf-8")
 
 
 def read_rows(path: Path) -> list[Row]:

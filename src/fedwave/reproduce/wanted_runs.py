@@ -12,7 +12,6 @@ from fedwave.reproduce.items import FigurePoint, Item
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.single_run import single_run
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
-from fedwave.runs.provenance import run_key
 from fedwave.runs.round_cache import learning_key
 
 # Seconds of a round of NUFM with one local step on one core of the machine that the docs were made on, to
@@ -41,7 +40,7 @@ class WantedRun:
 
     def found(self, kept: KeptRuns) -> KeptRun | None:
         """Return what is kept of it, if it was run."""
-        return kept.find(self.key, with_readings=self.point.with_readings)
+        return kept.find(self.key, with_readings=self.point.with_readings, curves=self.point.curves)
 
 
 def wanted_runs(
@@ -53,17 +52,21 @@ def wanted_runs(
     for seed in range(max(seeds.values(), default=0)):
         for point in points:
             if seed < seeds[point.dataset]:
-                experiment = point.experiment(seed)
-                yield WantedRun(point, seed, experiment, run_key(experiment))
+                yield _wanted(point, seed)
 
 
 def missing_runs(wanted: Iterable[WantedRun], kept: KeptRuns) -> list[WantedRun]:
-    """Return the runs that are not finished, each once: with readings if one of its points wants them."""
+    """Return the runs that are not finished, each once, with all that its points want of it."""
     once: dict[str, WantedRun] = {}
     for run in wanted:
-        if run.key not in once or run.point.with_readings:
-            once[run.key] = run
+        known = once.get(run.key)
+        once[run.key] = run if known is None else _wanted(known.point.merged(run.point), run.seed)
     return [run for run in once.values() if run.found(kept) is None]
+
+
+def _wanted(point: FigurePoint, seed: int) -> WantedRun:
+    experiment = point.experiment(seed)
+    return WantedRun(point, seed, experiment, point.key(experiment))
 
 
 def grouped(missing: Sequence[WantedRun], costs: RunCosts) -> list[list[WantedRun]]:
@@ -89,7 +92,8 @@ def relative_cost(experiment: Experiment) -> float:
     share = 1.0 if is_everyone else min(1.0, few / 50)
     step = {"plain": PLAIN, "first-order": 0.7, "hessian-free": 2.0}.get(algorithm.rule.kind, 1.0)
     computing = COMPUTING * share * step * algorithm.num_local_steps
-    return experiment.num_rounds * (computing + EVALUATION / experiment.evaluation.every)
+    evaluation = EVALUATION * (2 if experiment.evaluation.training_devices else 1)
+    return experiment.num_rounds * (computing + evaluation / experiment.evaluation.every)
 
 
 @dataclass

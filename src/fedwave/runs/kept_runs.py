@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,11 +19,12 @@ from fedwave.runs.lock import locked
 from fedwave.units import FloatArray
 
 READINGS = "probes"  # what the test readings are called in a line
+DIGITS = 7  # of the values of a curve: float32 has no more, and a line stays short
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRun:
-    """One finished run."""
+    """One finished run. Its figures are exact, its curves have 7 significant digits, to stay small."""
 
     key: str  # of ``run_key``
     command: str  # that makes this run alone
@@ -52,12 +53,14 @@ class KeptRuns:
         self.gathered = folder.with_name(f"{folder.name}.jsonl")
         self._lines: dict[str, KeptRun] | None = None
 
-    def find(self, key: str, *, with_readings: bool = False) -> KeptRun | None:
-        """Return the finished run, if there is one, and if test readings are wanted one with these."""
+    def find(self, key: str, *, with_readings: bool = False, curves: Iterable[str] = ()) -> KeptRun | None:
+        """Return the finished run, if there is one that has the curves and, if wanted, the test readings."""
         if self._lines is None:
             self._lines = self._read_gathered()
         found = self._alone(self.folder / f"{key}.json") or self._lines.get(key)
-        return None if found is None or (with_readings and not found.test_readings) else found
+        if found is None or (with_readings and not found.test_readings):
+            return None
+        return found if all(name in found.curves for name in curves) else None
 
     def add(self, run: KeptRun) -> None:
         """Keep a finished run."""
@@ -126,6 +129,11 @@ def _write(path: Path, runs: Sequence[KeptRun]) -> None:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def curve_of(values: FloatArray) -> list[float]:
+    """Return the values of a curve as they are kept: with 7 significant digits."""
+    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
 
 
 def _number(value: Any) -> float:

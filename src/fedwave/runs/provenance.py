@@ -24,7 +24,8 @@ NUMERICS_VERSION = 1
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
 RESUMABLE_KEYS = ("name", "num_rounds", "execution", "evaluation.every")
 EXCEPT = ("execution.precision",)  # it moves more than the last bits
-_WORDS = ("name", "execution", "cell.description", "cell.preset")  # they move no number of a finished run
+# They move no number of a finished run.
+_WORDS = ("name", "execution", "evaluation.training_devices", "cell.description", "cell.preset")
 
 
 def describe_start(
@@ -58,10 +59,11 @@ def identity(experiment: Experiment, data: Dataset, split: UserSplit | None) -> 
     return digest([essential, data.fingerprint(), None if split is None else split.fingerprint()])
 
 
-def run_key(experiment: Experiment) -> str:
+def run_key(experiment: Experiment, *variant: str) -> str:
     """Return 16 hex digits that are known before any data is read: runs of one key have the same numbers.
 
     Settings at their defaults are not in it, so that one added later leaves the keys of finished runs.
+    ``variant`` names what is done with the settings other than ``fedwave run`` does.
     """
     settings = flatten(chosen(experiment))
     essential = {
@@ -69,7 +71,7 @@ def run_key(experiment: Experiment) -> str:
         for name, value in settings.items()
         if name in EXCEPT or not any(name == word or name.startswith(f"{word}.") for word in _WORDS)
     }
-    return digest([NUMERICS_VERSION, essential])
+    return digest([NUMERICS_VERSION, essential, *variant])
 
 
 def digest(content: Any) -> str:

@@ -34,9 +34,9 @@ Key = tuple[str, ...]
 def learning_key(experiment: Experiment) -> str:
     """Return 16 hex digits: the same for runs whose devices compute the same on the same global model."""
     settings = experiment.model_dump(mode="json", exclude_none=True)
-    parts = {name: settings[name] for name in ("seed", "data", "partition", "model", "algorithm")}
+    parts = {name: settings[name] for name in ("seed", "data", "partition", "model", "algorithm", "faults")}
     selection = {k: v for k, v in settings["selection"].items() if k not in NOT_LEARNING}
-    evaluation = {k: v for k, v in settings["evaluation"].items() if k != "every"}
+    evaluation = {k: v for k, v in settings["evaluation"].items() if k not in ("every", "training_devices")}
     execution = [settings["execution"][name] for name in MOVES_BITS]
     bits = settings.get("cell", {}).get("bits_per_parameter", 32)
     return digest([parts, selection, evaluation, execution, bits])
@@ -122,11 +122,11 @@ class CachedDevices:
             self._report_again()
         yield from self._devices.collect(device_index)
 
-    def evaluate(self, parameters: Parameters) -> HeldOutResult | None:
-        """Return the held-out devices' results."""
-        key = (self._context, content_of(parameters))
+    def evaluate(self, parameters: Parameters, *, on_training: bool = False) -> HeldOutResult | None:
+        """Return the results of the held-out devices, or of the training devices."""
+        key = (self._context, content_of(parameters), "training" if on_training else "held-out")
         if key not in self._cache.evaluations:
-            self._cache.evaluations[key] = self._devices.evaluate(parameters)
+            self._cache.evaluations[key] = self._devices.evaluate(parameters, on_training=on_training)
         return self._cache.evaluations[key]
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from fedwave.server.policy_runner import PolicyRunner
 from fedwave.server.real_devices import CellReports
 from fedwave.server.reports import Reports
 from fedwave.server.round_problem import problem_of_cell, round_problem
+from fedwave.server.sample_weights import SampleWeights
 from fedwave.wireless.terms import RadioTerms
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Reports",
     "RoundAims",
     "RoundCosts",
+    "SampleWeights",
     "UploadLinks",
     "Work",
     "problem_of_cell",
@@ -49,5 +51,8 @@ __all__ = [
 ]
 
 # Each is called with the keyword ``planner``, the one that the settings describe, and with its own options.
-PLANNERS: dict[str, Callable[..., Planner]] = {"auto": lambda planner: planner}
+PLANNERS: dict[str, Callable[..., Planner]] = {
+    "auto": lambda planner: planner,
+    "sample-weights": SampleWeights,
+}
 PLANNER = PartKind("planner", PLANNERS, ("planner",))

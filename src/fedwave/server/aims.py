@@ -17,11 +17,12 @@ ScaleKind = Literal["raw", "constant", "normalised"]
 class ContributionScale:
     """The scale on which contributions meet joules and seconds: it decides how much those matter.
 
-    raw: u of Eq. (21). constant: u plus a constant (the paper's footnote). normalised: mean |u| is 1.
+    raw: u of Eq. (21). constant: u plus a constant (the paper's footnote). normalised: mean |u| is ``size``.
     """
 
     kind: ScaleKind = "raw"
     constant: float = 0.0
+    size: float = 1.0
 
     def __call__(self, contribution: FloatArray) -> FloatArray:
         """Return the contributions as the allocation sees them."""
@@ -29,7 +30,7 @@ class ContributionScale:
             return contribution + self.constant
         if self.kind == "normalised":
             size = float(np.abs(contribution).mean()) if contribution.size else 0.0
-            return contribution / size if size > 0 else contribution
+            return self.size * (contribution / size) if size > 0 else contribution
         return contribution
 
 

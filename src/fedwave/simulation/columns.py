@@ -86,6 +86,10 @@ def _of_heldout(name: str) -> Callable[[RoundFacts], float | None]:
     return lambda facts: None if facts.heldout is None else getattr(facts.heldout, name)
 
 
+def _of_training(name: str) -> Callable[[RoundFacts], float | None]:
+    return lambda facts: None if facts.training is None else getattr(facts.training, name)
+
+
 def _of_ledger(name: str) -> Callable[[RoundFacts], Any]:
     return lambda facts: getattr(facts.ledger, name)
 
@@ -114,6 +118,31 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "number",
         "the metric over all their query samples together",
         _of_heldout("pooled_metric"),
+    ),
+    Column(
+        "training_loss",
+        "number",
+        "like heldout_loss, of all training devices, at the model that the round ended with; empty without "
+        "evaluation.training_devices (train_loss: of those that computed, before the round, as they report)",
+        _of_training("mean_loss"),
+    ),
+    Column(
+        "training_loss_weighted",
+        "number",
+        "that loss over all their query samples together",
+        _of_training("pooled_loss"),
+    ),
+    Column(
+        "training_{metric}",
+        "number",
+        "mean over all training devices of each one's metric",
+        _of_training("mean_metric"),
+    ),
+    Column(
+        "update_norm",
+        "number",
+        "norm of the global model's change in the round; empty with Flower",
+        lambda facts: facts.update_norm,
     ),
     Column("num_computed", "integer", "devices that computed", lambda facts: len(facts.reports)),
     Column(

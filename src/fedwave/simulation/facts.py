@@ -35,7 +35,9 @@ class RoundFacts:
     plan: Plan
     outcome: Outcome
     ledger: Ledger | None = None  # after the round; None where nothing is counted
+    update_norm: float | None = None  # of the global model's change; None where it is not known yet
     heldout: HeldOutResult | None = None  # None in rounds without evaluation
+    training: HeldOutResult | None = None  # likewise of all training devices; None where it is not asked for
     wall_time_s: float = math.nan
     frame: RunFrame | None = None  # the run that the tables are of
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fedwave.devices.base import Devices
 from fedwave.errors import shown
 from fedwave.learning import Parameters
+from fedwave.learning.parameters import distance
 from fedwave.learning.quantise import received_model
 from fedwave.learning.server_steps import ServerStep
 from fedwave.server import Planner, Reports
@@ -47,7 +48,7 @@ class Federation:
 
 def play_round(federation: Federation, devices: Devices, state: State) -> tuple[State, RoundFacts]:
     """Return the state after one round, and what happened in it."""
-    k, planner = state.next_round, federation.planner
+    k, planner, before = state.next_round, federation.planner, state.parameters
     channel = federation.world.channel(k)
     asked = planner.ask(k, state.planner)
     reports = devices.report(k, state.parameters, asked, max_models=planner.max_models)  # Alg. 1, 3-11
@@ -57,7 +58,7 @@ def play_round(federation: Federation, devices: Devices, state: State) -> tuple[
         models, weights = devices.collect(received), facts.plan.weights_of(received)
         state = take_models(federation, state, models, weights)
     after = close_round(federation, state, facts)
-    return after, replace(facts, ledger=after.ledger)
+    return after, replace(facts, ledger=after.ledger, update_norm=distance(before, after.parameters))
 
 
 def decide_round(

@@ -30,7 +30,9 @@ class Simulation:
     executor: Callable[[LocalWork, EvaluationWork], Devices]  # starts the threads or joins the cluster
     num_rounds: int
     evaluate_every: int
+    evaluate_training: bool = False  # the training devices too
     warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
+    model_seed: int | None = None  # of the random first model; None: the run's own
     warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
 
     @property
@@ -63,7 +65,8 @@ class Simulation:
 
     def fresh_state(self) -> State:
         """Return the first state of a run that starts from a random model."""
-        return self._first_state(self.model.initial_parameters(generator(self.local.seed, Stream.MODEL_INIT)))
+        seed = self.local.seed if self.model_seed is None else self.model_seed
+        return self._first_state(self.model.initial_parameters(generator(seed, Stream.MODEL_INIT)))
 
     def _first_state(self, parameters: Parameters) -> State:
         # Sorted by name, as a checkpoint gives them back: the order of a sum decides its last bits.
@@ -82,10 +85,14 @@ class Simulation:
         require_finite_model(facts.round_index, after.parameters)
         is_due = after.next_round % self.evaluate_every == 0 or after.next_round == self.num_rounds
         heldout = devices.evaluate(after.parameters) if is_due else None
+        is_training_due = is_due and self.evaluate_training
+        training = devices.evaluate(after.parameters, on_training=True) if is_training_due else None
         if heldout is not None:
             require_finite_evaluation(facts.round_index, heldout)
-        wall_time_s = time.perf_counter() - start
-        return after, record_round(replace(facts, heldout=heldout, wall_time_s=wall_time_s, frame=self.frame))
+        if training is not None:
+            require_finite_evaluation(facts.round_index, training, who="training")
+        facts = replace(facts, heldout=heldout, training=training, frame=self.frame)
+        return after, record_round(replace(facts, wall_time_s=time.perf_counter() - start))
 
     @property
     def frame(self) -> RunFrame:

@@ -111,8 +111,12 @@ def work_of(kind: str = "cnn", **changes: Any) -> tuple[LocalWork, EvaluationWor
 def outcome(devices: Any, theta: Any, *, max_models: int = 3) -> tuple[Any, Any, Any]:
     reports = devices.report(2, theta, EVERYONE, max_models=max_models)
     models = list(devices.collect(EVERYONE))
-    heldout = devices.evaluate(theta)
-    return reports, models, (heldout.loss.tolist(), heldout.metric.tolist(), heldout.device_ids.tolist())
+    results = devices.evaluate(theta), devices.evaluate(theta, on_training=True)
+    return reports, models, tuple(evaluated(result) for result in results)
+
+
+def evaluated(result: Any) -> tuple[Any, Any, Any]:
+    return result.loss.tolist(), result.metric.tolist(), result.device_ids.tolist()
 
 
 def by_threads(local: LocalWork, evaluation: EvaluationWork, theta: Any) -> tuple[Any, Any, Any]:

@@ -25,6 +25,7 @@ from tests.devices.ray.clusters import (
     assert_same,
     by_threads,
     devices_on,
+    evaluated,
     nodes,
     outcome,
     work_of,
@@ -131,13 +132,10 @@ def test_a_worker_killed_in_the_middle_of_a_round_costs_no_bit(
         (tmp_path / "death-in-phase-two").touch()
         models = list(devices.collect(EVERYONE))
         (tmp_path / "death-in-evaluation").touch()
-        heldout = devices.evaluate(theta)
+        heldout = evaluated(devices.evaluate(theta))
         assert list(tmp_path.iterdir()) == []
-    assert heldout is not None
-    assert_same(
-        (reports, models, (heldout.loss.tolist(), heldout.metric.tolist(), heldout.device_ids.tolist())),
-        expected,
-    )
+        training = evaluated(devices.evaluate(theta, on_training=True))
+    assert_same((reports, models, (heldout, training)), expected)
 
 
 def test_workers_killed_between_the_phases_cost_no_bit(

@@ -73,10 +73,12 @@ class RayExecutor:
         for packed in self._cluster.fetch(kept):
             yield None if packed is None else unpack(packed)
 
-    def evaluations(self, parameters: Parameters, chunks: Sequence[IntArray]) -> Iterator[Evaluated]:
+    def evaluations(
+        self, parameters: Parameters, chunks: Sequence[IntArray], *, on_training: bool
+    ) -> Iterator[Evaluated]:
         """Yield the results of the chunks as they are done."""
         model = self._put_once(parameters)
-        arguments = ((self._place, model, bundle) for bundle in self._bundles(chunks))
+        arguments = ((self._place, model, bundle, on_training) for bundle in self._bundles(chunks))
         for done in self._cluster.run(tasks.evaluate, arguments):
             yield from done
 

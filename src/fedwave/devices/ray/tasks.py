@@ -84,11 +84,14 @@ def update(
     return Updated(reports, kept, processor())
 
 
-def evaluate(place: Place, model: Sequence[Any], chunks: Sequence[IntArray]) -> list[Evaluated]:
-    """Evaluate the model on chunks of held-out devices."""
-    _, evaluation = _work(place)
+def evaluate(
+    place: Place, model: Sequence[Any], chunks: Sequence[IntArray], on_training: bool
+) -> list[Evaluated]:
+    """Evaluate the model on chunks of held-out devices, or of training devices."""
+    local, evaluation = _work(place)
+    work = evaluation.on(local.pool) if on_training else evaluation
     parameters = _parameters(model)
-    return [(chunk, *evaluation.compute(parameters, chunk)) for chunk in chunks]
+    return [(chunk, *work.compute(parameters, chunk)) for chunk in chunks]
 
 
 def _work(place: Place) -> Work:
