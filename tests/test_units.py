@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from fedwave.units import db_to_linear, dbm_to_watt, linear_to_db, watt_to_dbm
+from fedwave.errors import ProblemError
+from fedwave.units import db_to_linear, dbm_to_watt, linear_to_db, real_array, watt_to_dbm
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,43 @@ def test_no_power_is_minus_infinity_and_arrays_stay_arrays() -> None:
     assert linear_to_db(0.0) == -math.inf
     assert type(linear_to_db(2.0)) is float
     np.testing.assert_allclose(watt_to_dbm(np.array([0.0, 1.0])), [-math.inf, 30.0])
+
+
+@pytest.mark.parametrize("values", [[1, 2], [0.5, 2.0], np.array([1, 2], dtype=np.uint8), 3, np.float32(0.5)])
+def test_real_numbers_of_any_size_become_float64(values):
+    array = real_array(values, "gain")
+    assert array.dtype == np.float64
+    assert array.tolist() == np.asarray(values).tolist()
+
+
+def test_an_array_of_float64_is_not_copied():
+    values = np.array([1.0, 2.0])
+    assert real_array(values, "gain") is values
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1 + 2j, 1.0], r"gain must hold real numbers, got complex128. The power of a complex h is abs\(h\)"),
+        (np.zeros(2, np.complex64), "gain must hold real numbers, got complex64"),
+        ([True, False], r"gain must hold numbers only, got \[True, False\] \(bool\)"),
+        (["1", "2"], r"gain must hold numbers only, got \['1', '2'\]"),
+        (
+            [None, 1.0],
+            r"gain must hold numbers only, got \[None, 1.0\] \(object\). Use numpy arrays of floats",
+        ),
+        (np.array([1.0, 2.0], dtype=object), r"gain must hold numbers only, got array.* \(object\)"),
+        (np.array(["2026-01-01"], dtype="datetime64[D]"), "gain must hold numbers only, got array"),
+        ([[1.0], [1.0, 2.0]], r"gain must hold numbers only, got \[\[1.0\], \[1.0, 2.0\]\]"),
+        ([10**400], r"gain must hold numbers only, got \[1000"),
+    ],
+)
+def test_what_is_no_real_number_is_refused_in_one_line(values, message):
+    with pytest.raises(ProblemError, match=message) as caught:
+        real_array(values, "gain")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="no wider float here")
+def test_what_float64_cannot_hold_is_infinite_without_a_warning():
+    assert real_array(np.array([np.longdouble("1e400")]), "gain").tolist() == [math.inf]

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.errors import ProblemError, shown
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def real_array(value: Any, name: str) -> FloatArray:
+    """Return the values as an array of float64, not copied if they are one; refuse what is no real number.
+
+    What float64 cannot hold becomes infinite, without a warning.
+    """
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ProblemError(f"{name} must hold numbers only, got {shown(value)}.") from None
+    # Numpy would drop imaginary parts, and make numbers of truth values and words.
+    if array.dtype.kind == "c":
+        raise ProblemError(
+            f"{name} must hold real numbers, got {array.dtype}. The power of a complex h is abs(h) ** 2."
+        )
+    if array.dtype.kind not in "iuf":
+        raise ProblemError(
+            f"{name} must hold numbers only, got {shown(value)} ({array.dtype}). Use numpy arrays of floats."
+        )
+    with np.errstate(over="ignore"):
+        return np.asarray(array, dtype=np.float64)
 
 
 @overload

@@ -59,3 +59,8 @@ def test_dominated_points_are_marked():
         contribution=np.array([5.0, 5.0]),
     )
     assert worse.is_efficient.tolist() == [True, False]
+
+
+def test_complex_weights_are_refused():
+    with pytest.raises(ProblemError, match="weights must hold real numbers, got complex128"):
+        pareto_front(small_problem(), [1.0 + 1j])

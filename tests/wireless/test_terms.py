@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from fedwave.errors import ProblemError
 from fedwave.wireless.rate import RateModel
 from fedwave.wireless.terms import ChannelDraw, Downlink, RadioTerms
 
@@ -34,3 +35,10 @@ def test_one_interference_stands_for_all_blocks_and_a_list_stays():
     assert terms.on_all_blocks(ChannelDraw(gain, np.array([0.2]))).interference_w.tolist() == [0.2] * 3
     listed = ChannelDraw(gain, np.array([0.1, 0.2, 0.3]))
     assert terms.on_all_blocks(listed) is listed
+
+
+def test_a_channel_of_amplitudes_is_refused():
+    with pytest.raises(ProblemError, match=r"channel_gain must hold real numbers, .* abs\(h\) \*\* 2"):
+        ChannelDraw(np.ones(2) + 1j, np.zeros(1))
+    with pytest.raises(ProblemError, match="interference_w must hold numbers only"):
+        ChannelDraw(np.ones(2), np.array([None]))

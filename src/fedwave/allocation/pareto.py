@@ -10,8 +10,8 @@ import numpy as np
 from fedwave.allocation.batch_solve import allocate_many
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.errors import ProblemError, require_type, shown
-from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.errors import ProblemError, require_type
+from fedwave.units import BoolArray, FloatArray, IntArray, real_array
 
 DEFAULT_RATIOS = np.logspace(-2, 2, 17)  # eta_1 / eta_2 from a hundredth to a hundred times the problem's
 
@@ -58,10 +58,7 @@ def pareto_front(
         name="problem",
         fix="Make one with AllocationProblem(...) or load_problem.",
     )
-    try:
-        wanted = DEFAULT_RATIOS if weights is None else np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ProblemError(f"weights must be numbers or pairs of numbers, got {shown(weights)}.") from None
+    wanted = DEFAULT_RATIOS if weights is None else real_array(weights, "weights")
     pairs = _weight_pairs(problem, wanted)
     stacked = {"energy_weight": pairs[:, 0], "delay_weight": pairs[:, 1]}
     allocations = tuple(allocate_many(problem, stacked=stacked, relative_gap=relative_gap))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from fedwave.errors import ProblemError
-from fedwave.units import BoolArray, FloatArray
+from fedwave.units import BoolArray, FloatArray, real_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class Fleet:
     min_frequency_hz: FloatArray = field(default_factory=lambda: np.zeros(0))  # nu^min; 0 where not given
 
     def __post_init__(self) -> None:
+        for one in fields(self):
+            object.__setattr__(self, one.name, real_array(getattr(self, one.name), f"fleet.{one.name}"))
         if self.min_frequency_hz.size == 0:
             object.__setattr__(self, "min_frequency_hz", np.zeros(len(self.max_power_w)))
         _require(self.max_power_w > 0, self.max_power_w, "max_power_w must be > 0", "It could never upload")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedwave.units import FloatArray, IntArray
+from fedwave.units import FloatArray, IntArray, real_array
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.link import IDEAL_RADIO, SHANNON
 from fedwave.wireless.rate import RadioPower, RateModel
@@ -23,6 +23,10 @@ class ChannelDraw:
 
     channel_gain: FloatArray  # h: (n,), the same on all blocks, or (n, M)
     interference_w: FloatArray  # I: (M,)
+
+    def __post_init__(self) -> None:
+        for name in ("channel_gain", "interference_w"):
+            object.__setattr__(self, name, real_array(getattr(self, name), name))
 
 
 @dataclass(frozen=True, kw_only=True)
