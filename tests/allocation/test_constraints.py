@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedwave.allocation import METHODS, AllocationProblem, Status, allocate, violations
+from fedwave.allocation import METHODS, AllocationProblem, Status, allocate, total_cost, violations
 from fedwave.testing.method import random_problem
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import small_problem
@@ -284,3 +284,39 @@ def test_each_broken_limit_of_the_link_is_named():
         assert violations(replace(problem, **terms), given) == (line,)
     kept = replace(problem, min_snr=1.0, max_round_delay_s=3.0, min_frequency_hz=0.5, max_energy_j=1.5)
     assert violations(kept, given) == ()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_nobody_beats_the_bound_by_computing_slowly_where_delay_is_free(seed):
+    """With delay_weight 0 the upload's deadline holds for computing, for the bound and here alike."""
+    rng = np.random.default_rng(seed)
+    deadline_s = float(10.0 ** rng.uniform(-1, 1))
+    problem = replace(random_problem(rng), delay_weight=0.0, energy_weight=1.0, max_delay_s=deadline_s)
+    problem = replace(problem, max_compute_delay_s=None)
+    best = allocate(problem)
+    is_busy = problem.workload_cycles > 0
+    for slower in (0.999, 0.9, 0.5):
+        other = replace(best, cpu_frequency_hz=best.cpu_frequency_hz * slower)
+        slow = total_cost(problem, other)
+        assert violations(problem, other) != () or slow <= best.upper_bound + 1e-12 * abs(best.upper_bound)
+        assert violations(problem, other) == () or is_busy.any()
+    for method in METHODS:
+        found = allocate(problem, method, rng=rng)
+        assert found.status is Status.INFEASIBLE or violations(problem, found) == (), method
+
+
+def test_the_deadline_that_holds_for_free_delays_is_named():
+    problem = small_problem(delay_weight=0.0, max_delay_s=7.0)
+    best = allocate(problem)
+    slow = replace(best, cpu_frequency_hz=best.cpu_frequency_hz * 0.5)
+    assert violations(problem, best) == ()
+    assert (
+        "device 1 computes for 14 s, above 7 (max_delay_s, which holds for computing, too, where"
+        in "".join(violations(problem, slow))
+    )
+    assert violations(replace(problem, delay_weight=0.1), slow) == ()
+    assert violations(replace(problem, max_compute_delay_s=14.0), slow) == ()
+    late = replace(problem, max_delay_s=0.9)  # the slowest device takes 2 s at full frequency
+    assert violations(late, allocate(late)) == ()
+    over = violations(replace(problem, max_round_delay_s=30.0), slow)
+    assert over == ()

@@ -40,6 +40,24 @@ from tests.allocation.allocation_problems import small_problem
         ({"max_power_w": True}, r"max_power_w must hold numbers only, got True"),
         ({"contribution": ["1", "2", "3"]}, r"contribution must hold numbers only, got \['1', '2', '3'\]"),
         ({"capacitance": np.ones(3, dtype=bool)}, r"capacitance must hold numbers only, got array"),
+        (
+            {"channel_gain": [1 + 1j, 1.0, 1.0]},
+            r"channel_gain must hold real numbers, got complex128. .* abs",
+        ),
+        ({"max_energy_j": [1j, 1j, 1j]}, r"max_energy_j must hold real numbers, got complex128"),
+        (
+            {"max_power_w": np.array([1.0, 2.0, 3.0], dtype=object)},
+            r"max_power_w must hold numbers only, got",
+        ),
+        (
+            {"max_power_w": [10**400, 1, 1]},
+            r"max_power_w must hold numbers only, got \[1000.*\.\.\. \(object",
+        ),
+        ({"bandwidth_hz": 1 + 0j}, r"bandwidth_hz must be one number, got \(1\+0j\)"),
+        ({"bandwidth_hz": np.complex128(1)}, r"bandwidth_hz must be one number, got np.complex128"),
+        ({"bandwidth_hz": np.array(True)}, r"bandwidth_hz must be one number, got array\(True\)"),
+        ({"bandwidth_hz": np.array([1.0])}, r"bandwidth_hz must be one number, got array\(\[1"),
+        ({"model_bits": 10**400}, r"model_bits must be a finite number > 0, got inf"),
         ({"energy_weight": -0.5}, r"energy_weight must be >= 0, got -0.5. A negative weight rewards wasting"),
         ({"delay_weight": -1}, r"delay_weight must be >= 0, got -1"),
         ({"max_delay_s": 0.0}, r"max_delay_s must be > 0, got 0"),
@@ -122,3 +140,14 @@ def test_the_fastest_computing_is_that_of_the_slowest_device():
     assert small_problem(workload_cycles=0.0).fastest_compute_s == 0.0
     assert small_problem(max_frequency_hz=[1.0, 0.0, 1.0]).fastest_compute_s == np.inf
     assert small_problem(max_frequency_hz=[1.0, 0.0, 1.0], workload_cycles=[1, 0, 1]).fastest_compute_s == 1.0
+
+
+def test_the_cpus_have_the_deadline_that_binds_them():
+    assert small_problem(max_delay_s=3.0).compute_deadline_s == np.inf
+    assert small_problem(max_delay_s=3.0, max_compute_delay_s=5.0).compute_deadline_s == 5.0
+    patient = {"delay_weight": 0.0, "max_delay_s": 3.0}
+    assert small_problem(**patient).compute_deadline_s == 3.0  # nothing else would hurry them
+    assert small_problem(**patient, max_compute_delay_s=5.0).compute_deadline_s == 5.0
+    ends = {"max_round_delay_s": 9.0, "fixed_delay_s": 1.0}
+    assert small_problem(**patient, **ends).compute_deadline_s == 8.0
+    assert small_problem(**patient, **ends, max_compute_delay_s=5.0).compute_deadline_s == 5.0

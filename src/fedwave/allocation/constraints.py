@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -84,13 +85,16 @@ def _broken_computing(problem: AllocationProblem, allocation: Allocation) -> Ite
         least = np.asarray(problem.min_frequency_hz)
         for i in np.flatnonzero(is_busy & (frequency > 0) & (frequency < least * (1.0 - LIMIT_TOLERANCE))):
             yield f"device {i} computes at {frequency[i]:g} Hz, below {least[i]:g} (min_frequency_hz)"
-    if problem.max_compute_delay_s is None:
-        return
-    limit = problem.max_compute_delay_s
+    limit, name = problem.max_compute_delay_s, "max_compute_delay_s"
+    if limit is None:
+        if problem.max_round_delay_s is not None or problem.compute_deadline_s == math.inf:
+            return
+        limit = max(problem.compute_deadline_s, problem.fastest_compute_s)
+        name = "max_delay_s, which holds for computing, too, where delay_weight is 0"
     device = np.flatnonzero(is_busy & (frequency > 0))
     delay = compute_delay_s(frequency[device], workload_cycles=workload[device])
     for k in np.flatnonzero(exceeds(delay, limit)):
-        yield f"device {device[k]} computes for {delay[k]:g} s, above {limit:g} (max_compute_delay_s)"
+        yield f"device {device[k]} computes for {delay[k]:g} s, above {limit:g} ({name})"
 
 
 def _late_rounds(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:

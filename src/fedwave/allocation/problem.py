@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fedwave.errors import ProblemError
-from fedwave.units import FloatArray, IntArray
+from fedwave.errors import ProblemError, shown
+from fedwave.units import FloatArray, IntArray, real_array
 from fedwave.wireless.link import uplink_rate_bps, uplink_snr
 from fedwave.wireless.rate import RadioPower, RateModel
 
@@ -83,7 +83,7 @@ class AllocationProblem:
         self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
         for name in _PER_DEVICE:
             shape: tuple[int, ...] = (self.num_devices,)
-            if name == "channel_gain" and _as_floats(self.channel_gain, name).ndim == 2:
+            if name == "channel_gain" and real_array(self.channel_gain, name).ndim == 2:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
         if self.max_energy_j is not None:
@@ -158,6 +158,20 @@ class AllocationProblem:
         with np.errstate(over="ignore"):
             return math.inf if fastest.min() == 0.0 else float((workload / fastest).max())
 
+    @property
+    def compute_deadline_s(self) -> float:
+        """Return the time that the CPUs may take, or what their slowest needs if that is more; else infinite.
+
+        With delay_weight 0 nothing else hurries them, so the upload's deadline then holds for computing, too,
+        unless there is one for the whole round.
+        """
+        deadline_s = math.inf if self.max_compute_delay_s is None else self.max_compute_delay_s
+        if self.max_round_delay_s is not None:
+            return min(deadline_s, self.max_round_delay_s - self.fixed_delay_s)
+        if deadline_s == math.inf and self.delay_weight == 0.0 and self.max_delay_s is not None:
+            return self.max_delay_s
+        return deadline_s
+
     def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
         """Return h of each (device, block) pair."""
         return self.channel_gain[device, block] if self.is_frequency_selective else self.channel_gain[device]
@@ -192,11 +206,14 @@ class AllocationProblem:
     def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
         value = getattr(self, name)
         try:
-            if isinstance(value, bool | np.bool_ | str):  # float() would convert them
+            array = np.asarray(value)
+            if array.ndim or array.dtype.kind in "bcSU":  # float() would convert them, or drop a part
                 raise TypeError
             number = float(value)
         except (TypeError, ValueError):
-            raise ProblemError(f"{name} must be one number, got {_shorten(value)}.") from None
+            raise ProblemError(f"{name} must be one number, got {shown(value)}.") from None
+        except OverflowError:
+            number = math.inf
         bound = "> 0" if must_be_positive else ">= 0"
         if not math.isfinite(number):
             raise ProblemError(f"{name} must be a finite number {bound}, got {number}.")
@@ -213,7 +230,7 @@ class AllocationProblem:
         may_be_negative: bool = False,
         may_be_infinite: bool = False,
     ) -> None:
-        array = _as_floats(getattr(self, name), name)
+        array = real_array(getattr(self, name), name)
         if array.ndim == 0:
             array = np.broadcast_to(array, shape)
         if array.shape != shape:
@@ -264,29 +281,14 @@ class AllocationProblem:
                 )
 
 
-def _as_floats(value: Any, name: str) -> FloatArray:
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind in "bSU":  # numpy would convert truth values and words
-            raise TypeError
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ProblemError(f"{name} must hold numbers only, got {_shorten(value)}.") from None
-
-
 def _length(value: Any, name: str) -> int:
-    array = _as_floats(value, name)
+    array = real_array(value, name)
     if array.ndim != 1:
         each = "block" if name == "interference_w" else "device"
         raise ProblemError(
             f"{name} must be a one-dimensional array with one value per {each}, got shape {array.shape}."
         )
     return int(array.shape[0])
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _first_index(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:

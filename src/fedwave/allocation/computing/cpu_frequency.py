@@ -48,7 +48,7 @@ def unhurried_finish_s(problem: AllocationProblem) -> float:
     if largest == 0.0:
         return 0.0
     # The cap is min over i of c_j D_j nu_i_max / (c_i D_i); Eq. (36) prints nu_j_max, see docs/deviations.md.
-    return max(problem.fastest_compute_s, min(_best_finish_s(problem, largest), _compute_deadline_s(problem)))
+    return max(problem.fastest_compute_s, min(_best_finish_s(problem, largest), problem.compute_deadline_s))
 
 
 def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
@@ -63,7 +63,7 @@ def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     frequency = np.where(price > 0, 0.0, problem.max_frequency_hz)  # free energy: as fast as possible
     has_price = price > 0
     frequency[has_price] = np.cbrt(problem.delay_weight / price[has_price])
-    deadline_s = _compute_deadline_s(problem)
+    deadline_s = problem.compute_deadline_s
     if deadline_s < math.inf:
         frequency = np.maximum(frequency, problem.workload_cycles / deadline_s)
     frequency = np.minimum(frequency, problem.max_frequency_hz)
@@ -97,8 +97,9 @@ def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generat
     if impossible:
         return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
     slowest: FloatArray = np.zeros(problem.num_devices)
-    if problem.max_compute_delay_s is not None:
-        slowest = np.minimum(problem.workload_cycles / problem.max_compute_delay_s, problem.max_frequency_hz)
+    deadline_s = problem.compute_deadline_s
+    if deadline_s < math.inf:
+        slowest = np.minimum(problem.workload_cycles / deadline_s, problem.max_frequency_hz)
     if problem.min_frequency_hz is not None:
         slowest = np.maximum(slowest, problem.min_frequency_hz)
     frequency = slowest + share * (problem.max_frequency_hz - slowest)
@@ -123,20 +124,6 @@ def _at_least(problem: AllocationProblem, frequency: FloatArray) -> FloatArray:
     if problem.min_frequency_hz is None:
         return frequency
     return np.where(problem.workload_cycles > 0, np.maximum(frequency, problem.min_frequency_hz), 0.0)
-
-
-def _compute_deadline_s(problem: AllocationProblem) -> float:
-    """Return the time the CPUs may take.
-
-    With delay_weight 0 nothing else hurries them, so the upload's deadline then holds for computing, too,
-    unless there is one for the whole round.
-    """
-    deadline_s = math.inf if problem.max_compute_delay_s is None else problem.max_compute_delay_s
-    if problem.max_round_delay_s is not None:
-        return min(deadline_s, problem.max_round_delay_s - problem.fixed_delay_s)
-    if deadline_s == math.inf and problem.delay_weight == 0.0 and problem.max_delay_s is not None:
-        return problem.max_delay_s
-    return deadline_s
 
 
 def _first_impossible(problem: AllocationProblem) -> str:
