@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -72,3 +73,10 @@ def test_a_rate_that_no_modem_has_is_refused(settings, message):
 def test_a_radio_that_cannot_be_is_refused(settings, message):
     with pytest.raises(ProblemError, match=message):
         RadioPower(**settings)
+
+
+@pytest.mark.parametrize("bits", [1e-20, 1e-17, 1e-12, 1e-6, 9.99e-3, 1.01e-2, 0.5, 4.0])
+def test_the_snr_of_a_cap_is_exact_however_small(bits):
+    exact = mpmath.expm1(mpmath.mpf(bits) / mpmath.mpf(0.5) * mpmath.log(2))
+    found = RateModel(efficiency=0.5, max_spectral_efficiency=bits).max_snr
+    assert found == pytest.approx(float(exact), rel=1e-13)

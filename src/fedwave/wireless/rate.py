@@ -10,6 +10,8 @@ import numpy as np
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray
 
+_FEW_BITS = 1e-2  # bit/s/Hz; below, 2^b - 1 would lose digits
+
 
 @dataclass(frozen=True, kw_only=True)
 class RateModel:
@@ -46,6 +48,8 @@ class RateModel:
         if self.max_spectral_efficiency is None:
             return math.inf
         exponent = self.max_spectral_efficiency / self.efficiency
+        if exponent < _FEW_BITS:
+            return math.expm1(exponent * math.log(2.0))
         return math.inf if exponent > 1000.0 else 2.0**exponent - 1.0
 
     def spectral_efficiency(self, snr: FloatArray) -> FloatArray:

@@ -118,3 +118,25 @@ def test_a_limit_binds_exactly_where_the_wish_lies_beyond_it(ratio, share):
     assert_allclose(found, min(share, 1.0) * wished, rtol=1e-9)
     floor = 2.0 * share * wished
     assert best_common_snr(2.0, delay_weight=ratio, nat_delay_s=2.0, smallest=floor, largest=floor) == floor
+
+
+@pytest.mark.parametrize("snr", [1e-300, 1e-20, 1e-16, 1e-9, 1e-3, 0.1, 1.0, 30.0, 1e20, 1e200])
+def test_delay_and_energy_are_exact_at_any_snr(snr):
+    nats = mpmath.log1p(mpmath.mpf(snr))
+    assert delay_factor(snr) == pytest.approx(float(1 / nats), rel=5e-16)
+    assert energy_factor(snr) == pytest.approx(float(snr / nats), rel=5e-16)
+    assert snr_of_delay(1.0, nat_delay_s=float(nats)) == pytest.approx(snr, rel=1e-12)
+    if snr < 1e100:  # steep by more than a float holds
+        steep = (1 + mpmath.mpf(snr)) * nats - snr
+        assert steepness(float(nats)) == pytest.approx(float(steep), rel=1e-12)
+        assert optimal_snr(float(steep)) == pytest.approx(snr, rel=1e-12) or snr < 1e-150
+
+
+@pytest.mark.parametrize("exponent", [-300, -200, -100, -40, -32, -24, -16, -11, -10, -9, -4, 0, 6])
+def test_many_best_snrs_are_exact_also_where_they_are_tiny(exponent):
+    c = 10.0**exponent
+    one = optimal_snr(c)
+    assert optimal_snrs(np.array([c, 1.0]))[0] == pytest.approx(one, rel=1e-7)  # it need not be closer
+    with mpmath.workdps(400):
+        x = mpmath.mpf(one)
+        assert float(((1 + x) * mpmath.log1p(x) - x) / mpmath.mpf(c)) == pytest.approx(1.0, rel=1e-12)

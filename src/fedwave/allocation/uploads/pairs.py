@@ -14,6 +14,7 @@ from fedwave.allocation.uploads.snr_range import snr_caps, watts_per_snr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 _HUGE = 1e300  # costs beyond this may overflow
+_LEVEL_SNR = 1e-60  # below, e(x) is 1 by any measure, so what a pair is worth does not fall with the SNR
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,6 +99,9 @@ class PairTable:
         if self.faster is None:
             return self
         faster = self.faster
+        if snr < _LEVEL_SNR:
+            level = np.zeros(self.unit_cost.shape)
+            return replace(self, contribution=faster.worth, unit_cost=level, faster=None)
         success, slope, circuit, circuit_slope = faster.tangent(snr)
         contribution = success * self.contribution - faster.circuit_cost * circuit
         unit_cost = self.unit_cost - (slope * self.contribution + faster.circuit_cost * circuit_slope)

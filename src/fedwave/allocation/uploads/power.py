@@ -8,6 +8,7 @@ with a = (I + B N0) / h watts per unit of SNR spends a s x / ln(1 + x) joules.
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
@@ -17,6 +18,7 @@ LARGEST_SNR = 1e300  # stands for "no limit": its logarithm is finite, and so is
 
 _SMALL_RATIO = 0.05  # below this eta_2 / b1 the series is more accurate than the closed form
 _LARGE_RATIO = 10.0
+_TINY_RATIO = 1e-10  # below this the first terms of the inverse series are exact
 # Coefficients (k-1)/k! of (y-1) e^y + 1 = y^2/2 + y^3/3 + y^4/8 + ..., highest first. For c < _SMALL_RATIO,
 # where y < 0.32, the terms left out are below rounding.
 _SERIES = tuple((k - 1) / math.factorial(k) for k in range(14, 1, -1))
@@ -53,8 +55,7 @@ def optimal_snr(delay_to_energy: float) -> float:
             if abs(step) <= 1e-15 * y:
                 break
         return math.expm1(y)
-    root = math.sqrt(2.0 * c)
-    y = root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0)))  # the first terms of the inverse series
+    y = _first_terms(math.sqrt(2.0 * c))
     for _ in range(60):  # two or three steps in practice
         value = 0.0
         for coefficient in _SERIES:
@@ -73,15 +74,26 @@ def optimal_snrs(delay_to_energy: FloatArray) -> FloatArray:
     """
     c = np.clip(delay_to_energy, 0.0, LARGEST_SNR)
     v = np.minimum(np.sqrt(2.0 * c), 1.0 + np.log1p(c))
+    is_tiny = c < _TINY_RATIO
+    v[is_tiny] = _first_terms(v[is_tiny])
     for _ in range(60):  # ten in practice
         growth = np.exp(v)
         slope = v * growth
-        excess = np.maximum(slope - np.expm1(v) - c, 0.0)
+        excess = np.where(is_tiny, 0.0, np.maximum(slope - np.expm1(v) - c, 0.0))
         step = np.divide(excess, slope, out=np.zeros(v.shape), where=slope > 0)
         v = v - step
         if (step <= 1e-12 * v).all():
             break
     return np.minimum(np.expm1(v), LARGEST_SNR)
+
+
+@overload
+def _first_terms(root: float) -> float: ...
+@overload
+def _first_terms(root: FloatArray) -> FloatArray: ...
+def _first_terms(root: float | FloatArray) -> float | FloatArray:
+    """Return the y with (y - 1) e^y + 1 = c for small c, by the inverse series in sqrt(2 c)."""
+    return root * (1.0 - root * (1.0 / 3.0 - root * (11.0 / 72.0)))
 
 
 def steepness(nats: float) -> float:
