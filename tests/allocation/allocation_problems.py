@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,64 @@ def link_problem(
         energy_weight=float(rng.choice([0.0, 0.05, 0.3, 1.0, 1.0])),
         delay_weight=0.0 if is_free else float(rng.choice([0.01, 0.1, 1.0])),
         **link_terms(rng, features, n),
+    )
+
+
+UNITS = ("contribution", "energy", "time", "bits", "cycles", "received")
+
+
+def in_other_units(problem: AllocationProblem, **per_unit: float) -> AllocationProblem:
+    """Return the same problem with its numbers in other units: each is multiplied by the factor of its unit.
+
+    ``received`` is the unit of power at the base station, so that gains and noise may have any size. The
+    objective is multiplied by the factor of contributions; blocks, SNRs and shares are the same.
+    """
+    of = dict.fromkeys(UNITS, 1.0) | per_unit
+    worth, joule, second, bit, cycle, received = (of[name] for name in UNITS)
+    watt, hertz = joule / second, bit / second
+    units = {
+        "contribution": worth,
+        "channel_gain": received / watt,
+        "interference_w": received,
+        "max_power_w": watt,
+        "workload_cycles": cycle,
+        "max_frequency_hz": cycle / second,
+        "min_frequency_hz": cycle / second,
+        "capacitance": joule / cycle / (cycle / second) ** 2,
+        "model_bits": bit,
+        "bandwidth_hz": hertz,
+        "noise_psd_w_per_hz": received / hertz,
+        "energy_weight": worth / joule,
+        "delay_weight": worth / second,
+        "max_delay_s": second,
+        "max_compute_delay_s": second,
+        "max_round_delay_s": second,
+        "fixed_delay_s": second,
+        "max_energy_j": joule,
+    }
+    values = {name: getattr(problem, name) for name in units}
+    changed = {name: value * units[name] for name, value in values.items() if value is not None}
+    radio = replace(problem.radio, circuit_power_w=problem.radio.circuit_power_w * watt)
+    return replace(problem, **changed, radio=radio)
+
+
+def at_other_snr(problem: AllocationProblem, factor: float) -> AllocationProblem:
+    """Return a problem much like this one, whose SNRs are larger by the factor.
+
+    Below 0 dB the delay is about s / x, so the model shrinks with the SNR and everything costs about as much.
+    """
+    scaled, faint = problem.rate, min(factor, 1.0)
+    if scaled.max_spectral_efficiency is not None:
+        cap = scaled.max_spectral_efficiency * faint
+        scaled = replace(scaled, max_spectral_efficiency=cap, min_snr=0.0)
+    waterfall = problem.packet_error_waterfall
+    return replace(
+        problem,
+        channel_gain=problem.channel_gain * factor,
+        model_bits=problem.model_bits * faint,
+        rate=replace(scaled, min_snr=min(problem.rate.min_snr * factor, 0.9 * scaled.max_snr)),
+        min_snr=problem.min_snr * factor,
+        packet_error_waterfall=None if waterfall is None else waterfall * factor,
     )
 
 

@@ -82,7 +82,7 @@ class Pair:
 
     def _cheapest(self):
         """Return the SNR of the least energy: an energy limit may leave only a little around it."""
-        low, high = math.log(1e-9), math.log(self.top)
+        low, high = math.log(min(1e-9, 1e-3 * self.top)), math.log(self.top)
         for _ in range(120):
             a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
             costs = self.energy(np.exp([a, b]))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,3 +99,16 @@ def test_a_falling_function_is_solved_or_its_end_returned():
     assert falling_root(lambda v: 100.0 - v, 0.5, 10.0) == 10.0
     assert falling_root(lambda v: 1.0 if v < 1.0 else -1.0, 0.0, 10.0) == pytest.approx(math.e - 1)  # a jump
     assert falling_root(lambda v: 1.0, 3.0, 3.0) == 3.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_little_less_snr_never_costs_less_than_the_delay_itself(seed):
+    """Also where rounding carries a delay past the slack of CPUs that cannot be hurried."""
+    base = hurried_problem(seed)
+    fixed = replace(base, delay_weight=10.0, fixed_delay_s=0.0, max_frequency_hz=base.max_frequency_hz)
+    delay = DelayCost.of(fixed)
+    if delay.hurry is None or upload_deadline_s(fixed) <= 0.0:
+        return
+    for share in (1 - 1e-12, 1.0, 1 + 1e-15, 1 + 1e-12):
+        nats = fixed.nat_delay_s / (upload_deadline_s(fixed) * share)
+        assert delay.slope(nats) >= fixed.nat_delay_s * fixed.delay_weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -90,15 +91,16 @@ class _Fleet:
         prune: Callable[[tuple[FloatArray, ...], int], IntArray] = undominated,
     ) -> IntArray:
         """Return the devices that a block with these gains and this noise may need, in the fleet's order."""
-        least_energy = problem.nat_delay_s * noise_w * energy_factor(min(snr_floor(problem), 1e300))
-        with np.errstate(over="ignore"):  # an infinite cost is never worth it
-            least_cost = problem.energy_weight * np.float64(least_energy)
-            if problem.radio.amplifier_efficiency != 1.0:
-                least_cost = least_cost / problem.radio.amplifier_efficiency
-        is_worth = self.contribution * gain > least_cost * (1.0 - 1e-12)  # never drop one for rounding
-        is_worth &= gain > 0
+        is_worth = gain > 0
+        least_energy = problem.nat_delay_s * float(noise_w) * energy_factor(min(snr_floor(problem), 1e300))
+        if problem.energy_weight > 0.0 and least_energy < math.inf:  # else nobody is ruled out here
+            least_cost = problem.energy_weight * least_energy / problem.radio.amplifier_efficiency
+            with np.errstate(over="ignore"):
+                # Never drop one for rounding.
+                is_worth &= self.contribution * gain > least_cost * (1.0 - 1e-12)
         few, gain = self._at(is_worth), gain[is_worth]
-        criteria = (few.contribution, gain, *(gain * limit for limit in few.limits), *few.batteries)
+        with np.errstate(over="ignore"):
+            criteria = (few.contribution, gain, *(gain * limit for limit in few.limits), *few.batteries)
         return np.asarray(few.device[prune(criteria, problem.num_blocks)])
 
     def _at(self, where: IntArray | BoolArray) -> _Fleet:

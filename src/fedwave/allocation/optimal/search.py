@@ -7,7 +7,7 @@ node. So V(x) <= G(e(x)). G is a maximum of straight lines U - A e, hence convex
 through its two ends. Chord minus delay cost is concave in e and has one maximum (Lemma 6 with the chord's
 slope for b1): the node's upper bound. Each matching met on the way, at its own best SNR, is a lower bound.
 Splits fall on the caps of devices that the relaxed matching overstrains, so after finitely many steps each
-node is either out-bid or solved exactly.
+node is either out-bid or solved exactly. A node that no float divides is closed with the bound at its point.
 
 Where devices may send faster than the common SNR, a pair's worth is concave in e, not straight. Then each
 node has a table of tangents, which bound all worths from above, at some SNR of its own, and all of the above
@@ -39,7 +39,9 @@ ROUNDING = 1e-13  # relative to the sums added up: what double precision may los
 _EXTRA_MATCHINGS = 16  # spent, with half as many as before, on closing a small gap completely
 _WORTHWHILE = 0.15  # a node's lower end moves only by more than this share of the way to its best point
 _SHRINK_STEPS = 6  # of Newton's method; a node need not be cut to the last bit
+_FEW_NATS = 1e-3  # up to here e^v - 1 has lost digits that a cut must not be wrong by
 _NUM_PROBES = 3  # SNRs tried for a first incumbent where pairs may send faster
+_STEPS_PER_MATCHING = 2  # granted at most; a step mostly takes one matching, some take none
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +65,12 @@ class Node:
     upper_bound: float
     best_snr: float  # where the bound is attained
     is_proven: bool = False  # that the bound holds for devices outside the table, too
+    is_point: bool = False  # cannot be divided, and has the bound of its point: closed, whatever that is
+
+    @property
+    def is_divisible(self) -> bool:
+        """Return whether some float lies between the ends."""
+        return math.nextafter(self.low, math.inf) < self.high
 
 
 class BranchAndBound:
@@ -76,6 +84,7 @@ class BranchAndBound:
         self._snr = 0.0
         self._value = 0.0  # nobody uploads: worth 0
         self._num_matchings = 0
+        self._num_steps = 0
         self._trace: list[float] = []
         self._offered: set[bytes] = set()
         self._heap: list[tuple[float, int, Node]] = []  # open nodes, the largest bound first
@@ -98,8 +107,10 @@ class BranchAndBound:
         upper_bound = max(node.upper_bound for node in nodes)
         if upper_bound <= self._value + rounding:
             status = Status.OPTIMAL
+        elif upper_bound <= self._value + self._granted(relative_gap, compute_cost) + rounding:
+            status = Status.GAP_REACHED
         else:
-            status = Status.GAP_REACHED if is_in_time else Status.LIMIT
+            status = Status.LIMIT
         return self._plan(upper_bound + rounding, status)
 
     def _rounding(self, root: Node, compute_cost: float) -> float:
@@ -113,23 +124,31 @@ class BranchAndBound:
         extra = 0
         while self._heap:
             upper_bound = -self._heap[0][0]
-            scale = min(abs(self._value), abs(self._value - compute_cost))
             if upper_bound <= self._value + rounding:
                 break
-            if upper_bound <= self._value + relative_gap * scale:
+            if upper_bound <= self._value + self._granted(relative_gap, compute_cost):
                 # Good enough; yet most searches end exactly within a few more steps, so we grant those.
                 extra = extra or self._num_matchings + self._num_matchings // 2 + _EXTRA_MATCHINGS
-                if self._num_matchings >= min(extra, max_matchings):
+                if self._is_spent(min(extra, max_matchings)):
                     break
-            elif self._num_matchings >= max_matchings:
+            elif self._is_spent(max_matchings):
                 return False
+            self._num_steps += 1
             for child in self._branch(heapq.heappop(self._heap)[2]):
                 self._sort_in(child)
         return True
 
+    def _granted(self, relative_gap: float, compute_cost: float) -> float:
+        """Return the gap that is good enough, relative to both (SP2) and (P)."""
+        return relative_gap * min(abs(self._value), abs(self._value - compute_cost))
+
+    def _is_spent(self, max_matchings: int) -> bool:
+        """Return whether so many matchings are solved, or steps taken that a search of so many may take."""
+        return self._num_matchings >= max_matchings or self._num_steps >= _STEPS_PER_MATCHING * max_matchings
+
     def _sort_in(self, node: Node) -> None:
         """Keep a node that may hold something better open, and close the others."""
-        if node.upper_bound > self._value:
+        if node.upper_bound > self._value and not node.is_point:
             heapq.heappush(self._heap, (-node.upper_bound, next(self._counter), node))
         else:
             self._closed.append(node)
@@ -253,6 +272,8 @@ class BranchAndBound:
 
     def _branch(self, node: Node) -> list[Node]:
         """Return nodes that cover this one, with better bounds."""
+        if not node.is_divisible:
+            return [self._at_point(node)]
         node = self._shrunk(node)
         fresh = self._refreshed(node)
         if fresh is not node:
@@ -268,6 +289,17 @@ class BranchAndBound:
             if lost > 0.5 * (node.upper_bound - self._value):
                 return self._touch_anew(node, new)
         return self._split(node, at_best)
+
+    def _at_point(self, node: Node) -> Node:
+        """Return a node that cannot be divided with the value of its point for a bound, never to be opened.
+
+        Tangents that touch the worths at the upper end are the worths there, and both ends are matched among
+        the pairs of this node alone.
+        """
+        lines = node.lines if self._table.faster is None else self._touching(node.high)
+        at_low, at_high = (self._match(lines, snr, node.smallest_cap) for snr in (node.low, node.high))
+        found = self._node(node.low, node.high, node.smallest_cap, lines, at_low, at_high)
+        return replace(found, upper_bound=min(found.upper_bound, node.upper_bound), is_point=True)
 
     def _lost_to_lines(self, node: Node, at_best: Matching) -> float:
         """Return by how much the lines overrate a matching at the node's best point."""
@@ -339,7 +371,7 @@ class BranchAndBound:
         """Return the matching at the node's best point."""
         factor = energy_factor(node.best_snr)
         for end in (node.at_high, node.at_low):
-            if end.energy_factor == factor:
+            if end.energy_factor == factor and end.snr_cap >= node.smallest_cap:
                 return end
         return self._match(node.lines, node.best_snr, node.smallest_cap)
 
@@ -354,7 +386,7 @@ class BranchAndBound:
         if weakest >= snr:
             return snr, at_best
         strongest = float(np.maximum.reduce(at_best.caps[at_best.caps < snr]))
-        return max(node.low, min(math.sqrt(weakest) * math.sqrt(snr), strongest)), None
+        return max(weakest, min(math.sqrt(weakest) * math.sqrt(snr), strongest)), None
 
     def _plan(self, upper_bound: float, status: Status) -> UploadPlan:
         return UploadPlan(
@@ -373,10 +405,12 @@ def _chord(
     at_low: Matching, at_high: Matching, raised: tuple[float, float] = (0.0, 0.0)
 ) -> tuple[float, float]:
     """Return the height of the chord at its left end, and how fast it falls with e."""
-    value_high = at_high.best_value + raised[1]
-    value_low = max(at_low.best_value + raised[0], value_high)  # worth never grows with e
+    value_low, value_high = at_low.best_value + raised[0], at_high.best_value + raised[1]
     width = at_high.energy_factor - at_low.energy_factor
-    return value_low, (value_low - value_high) / width if width > 0.0 else at_low.unit_cost
+    if width <= 0.0:  # SNRs so close, or so small, that e is the same: then both bound the same value
+        return min(value_low, value_high), at_low.unit_cost
+    value_low = max(value_low, value_high)  # worth never grows with e
+    return value_low, (value_low - value_high) / width
 
 
 def _approach(height: float, slope: float, price: float, nats: float) -> float:
@@ -387,7 +421,8 @@ def _approach(height: float, slope: float, price: float, nats: float) -> float:
     """
     for _ in range(_SHRINK_STEPS):
         growth = math.exp(nats)
-        value = height * nats - slope * (growth - 1.0) - price
+        snr = growth - 1.0 if nats > _FEW_NATS else math.expm1(nats)
+        value = height * nats - slope * snr - price
         rise = height - slope * growth
         if value >= 0.0 or rise == 0.0:
             break

@@ -27,8 +27,8 @@ def allocate_optimal(
 ) -> Allocation:
     """Return an allocation that is proven optimal for (P) within ``relative_gap``.
 
-    ``may_upload`` restricts who may get a block. The search stops after ``max_matchings`` with status
-    LIMIT and the gap proven so far.
+    ``may_upload`` restricts who may get a block. The search stops after ``max_matchings``, or
+    twice as many steps, with status LIMIT and the gap proven so far.
     """
     if not 0.0 <= relative_gap < 1.0:
         raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")

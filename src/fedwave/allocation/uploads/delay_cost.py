@@ -6,7 +6,8 @@ the round's length stays T', and the cost of computing, (SP1), rises. So
 
     D(delta) = eta_2 min(delta, T' - T*) + eta_1 [E_cpu(min(T*, T' - delta)) - E_cpu(T*)],
 
-convex and increasing, because E_cpu is convex and falling in T and its slope at T* is -eta_2 or steeper.
+convex and increasing, because E_cpu is convex and falling in T and its slope at T* is -eta_2 or steeper, or
+else T* is the fastest time of all and nobody can be hurried.
 """
 
 from __future__ import annotations
@@ -81,10 +82,15 @@ class DelayCost:
         return self.delay_weight * self.hurry.slack_s + self.hurry.cost(delay_s)
 
     def slope(self, nats: float) -> float:
-        """Return s D'(s / v): what a little less SNR costs, in units of Lemma 6, at v = ln(1 + x)."""
+        """Return s D'(s / v): what a little less SNR costs, in units of Lemma 6, at v = ln(1 + x).
+
+        Where the fastest time is later than would suit best, there is no hurry, and yet rounding may carry a
+        delay past the slack. So the slope is never taken for less than eta_2.
+        """
         if self.hurry is None or self.nat_delay_s / nats <= self.hurry.slack_s:
             return self.nat_delay_s * self.delay_weight
-        return self.nat_delay_s * self.hurry.curve.hurry(self.hurry.finish_s(self.nat_delay_s / nats))
+        hurry = self.hurry.curve.hurry(self.hurry.finish_s(self.nat_delay_s / nats))
+        return self.nat_delay_s * max(hurry, self.delay_weight)
 
     def best_snr(self, unit_cost: float, *, smallest: float, largest: float) -> float:
         """Return the SNR in the range with the least unit_cost e(x) + D: Theorem 4, e(x) = x / ln(1 + x).
