@@ -104,22 +104,27 @@ def test_the_leaders_divergence_ends_a_follower() -> None:
 
 
 def test_gain_and_last_step_choose_by_inner_products() -> None:
-    changes = [[1.0, 0.0], [0.0, 5.0], [2.0, 0.0], [3.0, -1.0]]  # mean (1.5, 1)
+    changes = [[1.0, 0.0], [0.0, 5.0], [2.0, 0.0], [3.0, -1.0], [-4.0, -1.0]]  # mean (0.4, 0.6)
     now = situation(changes)
-    assert aligned(now).tolist() == [1, 3]  # 1.5, 5, 3, 3.5
+    assert aligned(now).tolist() == [1, 2]  # 0.4, 3, 0.8, 0.6, -2.2
     assert along_last_step(now).tolist() == [0]  # the policy's, as there is no last step
-    assert along_last_step(situation(changes, last_step=torch.tensor([1.0, -9.0]))).tolist() == [2, 3]
-    assert everybody(now).tolist() == [0, 1, 2, 3]
+    assert along_last_step(situation(changes, last_step=torch.tensor([1.0, -9.0]))).tolist() == [3, 4]
+    assert everybody(now).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_herding_finds_a_set_whose_mean_is_everybodys() -> None:
     rng = np.random.default_rng(3)
-    far = rng.normal(size=(4, 3000)).astype(np.float32)
-    changes = np.concatenate([far, -far, 9.0 * rng.normal(size=(2, 3000)).astype(np.float32)])
-    changes[-1] = -changes[-2]  # the mean of all is zero: pairs are best
-    chosen = herding(situation(changes.tolist(), num_selected=2))
-    assert abs(int(chosen[1]) - int(chosen[0])) == 4
-    assert len(herding(situation(changes.tolist(), num_selected=7))) == 7
+    one, far, farther = rng.normal(size=(3, 3000)).astype(np.float32)
+    aim = 5.0 * one
+    changes = [aim + far, aim - far, aim + 3.0 * farther, aim - 3.0 * farther, -0.2 * aim, 2.2 * aim]
+    assert herding(situation(np.array(changes).tolist(), num_selected=2)).tolist() == [0, 1]
+    assert herding(situation(np.array(changes).tolist(), num_selected=4)).tolist() == [0, 1, 2, 3]
+
+
+def test_herding_takes_nobody_twice() -> None:
+    changes = [[0.0] * 500, [1.0] * 500, [-1.0] * 500, [0.5] * 500]
+    changes[3] = [-0.5] * 500
+    assert herding(situation([*changes, [0.5] * 500], num_selected=3)).tolist() in ([0, 3, 4], [0, 1, 2])
 
 
 def test_sketches_keep_inner_products_about() -> None:

@@ -502,6 +502,12 @@ def test_training_devices_are_evaluated_where_that_is_asked_for_and_change_nothi
         assert before.columns["training_loss"] == pytest.approx(after.columns["train_loss"], rel=1e-5)
 
 
+def test_training_devices_are_evaluated_when_held_out_ones_are() -> None:
+    _, records = train(simulation(num_rounds=3, evaluation={"training_devices": True, "every": 2}))
+    assert [record.columns["training_loss"] is None for record in records] == [True, False, False]
+    assert [record.columns["heldout_loss"] is None for record in records] == [True, False, False]
+
+
 def test_the_norm_of_an_update_is_the_distance_of_two_models() -> None:
     sim = simulation(num_rounds=1)
     before, (after, (record,)) = sim.initial_state(), train(sim)
