@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import socket
 import tarfile
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fedwave.data import load_dataset
+from fedwave.data.sources import download
 from fedwave.data.sources.download import DOWNLOADS, MIRROR_VARIABLE, RemoteFile, download_dataset
 from fedwave.errors import ConfigError, DataError
 from tests.data.dataset_files import write_cifar_10, write_fashion_mnist
@@ -96,6 +98,27 @@ def test_a_download_is_verified_and_can_then_be_loaded(mirror, known, tmp_path):
     assert folder == tmp_path / "target" / "fashion-mnist"
     assert load_dataset("fashion-mnist", data_dir=tmp_path / "target").num_samples == 40
     assert [path.name for path in (tmp_path / "target").iterdir()] == ["fashion-mnist"]
+
+
+def test_the_cache_is_made_for_the_user_alone(mirror, known, empty_machine, monkeypatch):
+    monkeypatch.setattr(download, "cache_dir", lambda: empty_machine)
+    before = os.umask(0)
+    try:
+        folder = download_dataset("fashion-mnist", base_url=mirror)
+    finally:
+        os.umask(before)
+    assert folder == empty_machine / "fashion-mnist"
+    assert [path.stat().st_mode & 0o777 for path in (empty_machine, folder)] == [0o700] * 2
+    assert load_dataset("fashion-mnist").num_samples == 40
+
+
+def test_a_cache_that_others_can_write_to_is_not_filled(mirror, known, empty_machine, monkeypatch):
+    monkeypatch.setattr(download, "cache_dir", lambda: empty_machine)
+    empty_machine.mkdir()
+    empty_machine.chmod(0o777)
+    with pytest.raises(DataError, match=r"Cannot write fashion-mnist to .* \(others can write to .*go-w"):
+        download_dataset("fashion-mnist", base_url=mirror)
+    assert list(empty_machine.iterdir()) == []
 
 
 def test_the_mirror_can_come_from_the_environment(mirror, known, tmp_path, monkeypatch):

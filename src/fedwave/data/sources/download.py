@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedwave.data.sources.locate import cache_dir
+from fedwave.data.sources.locate import cache_dir, require_own
 from fedwave.errors import ConfigError, DataError, did_you_mean, import_extra
 
 # When set, files are fetched from this address (a mirror) instead of the publishers'.
@@ -137,14 +137,14 @@ def download_dataset(
     mirror = base_url or os.environ.get(MIRROR_VARIABLE)
     base_urls = (mirror,) if mirror else download.base_urls
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        _make(root, is_in_cache=target is None)
         with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as staging_name:
             staging = Path(staging_name)
             for file in download.files:
                 _fetch(file, base_urls, staging, progress=progress)
             if download.members:
                 _take_out(staging / download.files[0].name, download.members, staging)
-            folder.mkdir(exist_ok=True)
+            _make(folder, is_in_cache=target is None)
             for result in download.results:
                 (staging / result).replace(folder / result)
     except OSError as error:
@@ -152,6 +152,13 @@ def download_dataset(
             f"Cannot write {name} to {root} ({error.strerror or error}). Give a writable --data-dir."
         ) from error
     return folder
+
+
+def _make(folder: Path, *, is_in_cache: bool) -> None:
+    if is_in_cache:
+        require_own(folder, is_made=True)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def _fetch(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from fedwave.errors import ConfigError, DataError, MissingExtraError, import_extra
+from fedwave.errors import ConfigError, DataError
+from fedwave.user_cache import cache_root, private_folder
 
 DATA_DIR_VARIABLE = "FEDWAVE_DATA"
 # The folder of Debian's package dataset-fashion-mnist (checked with `dpkg -c`).
@@ -16,8 +16,18 @@ DEBIAN_DATASETS_DIR = Path("/usr/share/datasets")
 
 def cache_dir() -> Path:
     """Return the per-user folder that ``fedwave datasets download`` fills."""
-    pooch = import_extra("pooch", purpose="The dataset cache", extra="learn")
-    return Path(pooch.os_cache("fedwave"))
+    return cache_root() / "fedwave"
+
+
+def require_own(folder: Path, *, is_made: bool = False) -> None:
+    """Raise an ``OSError`` unless this folder of the cache is the user's alone; make it, if so wished."""
+    if not hasattr(os, "geteuid"):  # Windows keeps others out of the user's profile by itself
+        if is_made:
+            folder.mkdir(parents=True, exist_ok=True)
+        return
+    root = cache_dir().parent
+    with private_folder(root, *folder.relative_to(root).parts, is_made=is_made):
+        pass
 
 
 def search_dirs(data_dir: Path | None) -> list[Path]:
@@ -35,8 +45,7 @@ def search_dirs(data_dir: Path | None) -> list[Path]:
                 f"{origin} must name an existing folder, got {folder}. Create it or correct it."
             )
         candidates.append(folder)
-    with suppress(MissingExtraError):  # files put there by hand can be read without the downloader
-        candidates.append(cache_dir())
+    candidates.extend(_cache())
     candidates.append(DEBIAN_DATASETS_DIR)
     return [folder for folder in dict.fromkeys(candidates) if folder.is_dir()]
 
@@ -48,11 +57,32 @@ def find_folder(
     for folder in search_dirs(data_dir):
         for candidate in (*(folder / name for name in subfolders), folder):
             try:
-                if candidate.is_dir() and holds_data(candidate):
-                    return candidate
+                is_found = candidate.is_dir() and holds_data(candidate)
             except PermissionError as error:
                 raise DataError(f"{candidate} cannot be read. Check its permissions.") from error
+            if is_found:
+                if folder in _cache():
+                    _refuse_what_others_can_change(candidate)
+                return candidate
     return None
+
+
+def _cache() -> list[Path]:
+    """Return the user cache, if there can be one."""
+    try:
+        return [cache_dir()]
+    except FileNotFoundError:  # there is no home folder
+        return []
+
+
+def _refuse_what_others_can_change(folder: Path) -> None:
+    try:
+        require_own(folder)
+    except OSError as error:
+        raise DataError(
+            f"the data in {folder} is not used ({error}). Mend the folder, or download the data again with "
+            "--data-dir to one of your own."
+        ) from error
 
 
 def not_found(

@@ -1,11 +1,8 @@
-"""The compiled kernels against torch's own pool, to the bit, and what happens where they cannot be built."""
+"""The compiled kernels against torch's own pool, to the bit."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -31,13 +28,6 @@ EXTENTS = [
 ]
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: torch alone is used")
-
-
-@pytest.fixture
-def fresh_library() -> Iterator[None]:
-    compiled.kernels.cache_clear()
-    yield
-    compiled.kernels.cache_clear()
 
 
 def pooled(way: TorchPooling | CompiledPooling, extent: tuple[int, int, int, int]) -> list[Tensor]:
@@ -116,52 +106,3 @@ def test_only_float32_on_the_cpu_has_kernels() -> None:
     assert kernels_for(torch.zeros(1, dtype=torch.float64)) is None
     assert kernels_for(torch.zeros(1, dtype=torch.bfloat16)) is None
     assert kernels_for(torch.zeros(1, device="meta")) is None
-
-
-@pytest.mark.usefixtures("fresh_library")
-class TestWithoutKernels:
-    def test_the_switch_turns_them_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(compiled.SWITCH, "0")
-        assert compiled.kernels() is None
-
-    def test_no_compiler_and_an_empty_cache(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv(compiled.SWITCH, raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        monkeypatch.setattr(shutil, "which", lambda _: None)
-        assert compiled.kernels() is None
-        assert isinstance(pooling_module.pooling_for(torch.zeros(1)), TorchPooling)
-
-    @needs_compiler
-    def test_a_compiler_that_fails(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv(compiled.SWITCH, raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        monkeypatch.setattr(compiled, "_FLAGS", ("--no-such-flag",))
-        assert compiled.kernels() is None
-        assert not list(tmp_path.rglob("*.so"))
-
-    def test_a_cache_that_cannot_be_written(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.delenv(compiled.SWITCH, raising=False)
-        (tmp_path / "file").touch()
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-        assert compiled.kernels() is None
-
-
-@needs_compiler
-@pytest.mark.usefixtures("fresh_library")
-def test_they_are_built_once_for_a_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(compiled.SWITCH, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    runs: list[object] = []
-    real = subprocess.run
-    monkeypatch.setattr(
-        subprocess, "run", lambda *given, **named: runs.append(given) or real(*given, **named)
-    )
-    for _ in range(2):
-        compiled.kernels.cache_clear()
-        assert compiled.kernels() is not None
-    assert len(runs) == 1
-    monkeypatch.setattr(compiled, "_processor", lambda: "another")
-    compiled.kernels.cache_clear()
-    assert compiled.kernels() is not None
-    assert len(runs) == 2
-    assert len(list(tmp_path.rglob("*.so"))) == 2
