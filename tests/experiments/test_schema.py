@@ -76,6 +76,48 @@ def test_a_setting_refuses_every_value_of_another_type(setting: Setting) -> None
         assert re.search(rf"{re.escape(name)}\b", str(caught.value)), f"{value!r}: {caught.value}"
 
 
+REACH_MODELS = [
+    setting
+    for setting in SETTINGS
+    if re.match(r"(algorithm|evaluation|model)\b", setting.path) and float in types_of(setting.annotation)
+]
+
+
+def test_the_numbers_that_reach_models_are_seen() -> None:
+    paths = {re.sub(r"\[.*?\]", "", setting.path) for setting in REACH_MODELS}
+    assert paths >= {
+        "algorithm.inner_lr",
+        "algorithm.meta_lr",
+        "algorithm.rule.mu",
+        "algorithm.server_step.momentum",
+        "algorithm.server_step.server_lr",
+        "evaluation.inner_lr",
+        "model.weight_std",
+    }
+
+
+@pytest.mark.parametrize("setting", REACH_MODELS, ids=lambda setting: setting.path)
+@pytest.mark.parametrize("value", [3.5e38, 1e308, 10**40])
+def test_a_number_that_no_model_can_hold_is_refused(setting: Setting, value: float) -> None:
+    with pytest.raises(ConfigError) as caught:
+        experiment_from(with_setting(BASE, setting.path, value))
+    name = re.sub(r"\[.*?\]", "", setting.path)
+    rule = "must be at most 3.4e38, the largest number of a model"
+    lines = [f"{name} {rule}, got {got!r}. Choose a smaller one." for got in (value, float(value))]
+    assert str(caught.value) in lines
+    experiment_from(with_setting(BASE, setting.path, 3.4e38))
+
+
+@pytest.mark.parametrize("value", [1e39, -1e39, [1.0, 1e39], {"inner": 1e39}])
+@pytest.mark.parametrize("part", ["algorithm.rule", "algorithm.server_step", "algorithm.task", "model"])
+def test_an_option_of_ones_own_part_that_no_model_can_hold_is_refused(part: str, value: Any) -> None:
+    own: dict[str, Any] = {"kind": "my_lab.parts:Mine", "size": value}
+    for key in reversed(part.split(".")):
+        own = {key: own}
+    with pytest.raises(ConfigError, match=rf"^{part}.size must be at most 3.4e38, .*, got -?1e\+39\. Cho"):
+        experiment_from(own)
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.path)
 def test_a_misspelt_setting_is_answered_with_the_right_one(setting: Setting) -> None:
     name = re.sub(r"\[.*?\]", "", setting.path)

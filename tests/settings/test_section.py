@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+import torch
 from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
 
 from fedwave.errors import ConfigError
 from fedwave.settings import Section
+from fedwave.settings.section import LARGEST_FLOAT32, in_float32
 from tests.settings.kitchen import Dish, Gas
 
 
@@ -44,3 +49,11 @@ def test_an_option_of_another_choice_is_refused_with_its_owners() -> None:
     assert str(caught.value) == (
         'dish.minutes belongs to name soup or roast, got name "toast". Leave it out.'
     )
+
+
+def test_the_largest_number_of_a_model_is_torchs() -> None:
+    assert torch.finfo(torch.float32).max == LARGEST_FLOAT32
+    for size in (LARGEST_FLOAT32, -LARGEST_FLOAT32, 0, True):
+        assert in_float32(size) == size
+    with pytest.raises(PydanticCustomError, match=r"^must be at most 3.4e38"):
+        in_float32(math.nextafter(LARGEST_FLOAT32, math.inf))

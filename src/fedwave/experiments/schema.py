@@ -12,7 +12,16 @@ from fedwave.data.faults import FaultKind
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
-from fedwave.settings import NonNegativeFloat, NonNegativeInt, Part, PositiveFloat, PositiveInt, Section
+from fedwave.settings import (
+    NonNegativeFloat,
+    NonNegativeFloat32,
+    NonNegativeInt,
+    Part,
+    PositiveFloat,
+    PositiveFloat32,
+    PositiveInt,
+    Section,
+)
 from fedwave.settings.section import file_name
 
 PASSED = "passed-from-python"  # the dataset of a run that was given arrays instead of a name
@@ -88,6 +97,7 @@ class ModelSection(Part):
     place: ClassVar[str] = "model"
     of: ClassVar[str] = "fedwave.learning.models:MODEL"
     checked_when_created: ClassVar[bool] = True
+    reaches_models: ClassVar[bool] = True
 
     kind: str = Field("cnn", description="cnn, mlp, softmax, or package.module:factory for your own module.")
     path: AbsolutePath | None = Field(
@@ -103,6 +113,7 @@ class TaskPart(Part):
 
     of: ClassVar[str] = "fedwave.learning.tasks:TASK"
     checked_when_created: ClassVar[bool] = True
+    reaches_models: ClassVar[bool] = True
     stand_ins: ClassVar[tuple[str, ...]] = ("auto",)
 
     kind: str = "auto"
@@ -113,6 +124,7 @@ class RulePart(Part):
 
     of: ClassVar[str] = "fedwave.learning.rules:RULE"
     checked_when_created: ClassVar[bool] = True
+    reaches_models: ClassVar[bool] = True
 
     kind: str = "exact"
 
@@ -122,6 +134,7 @@ class ServerStepPart(Part):
 
     of: ClassVar[str] = "fedwave.learning.server_steps:SERVER_STEP"
     checked_when_created: ClassVar[bool] = True
+    reaches_models: ClassVar[bool] = True
 
     kind: str = "mean"
 
@@ -149,8 +162,8 @@ class AlgorithmSection(Section):
         "meta-gradient; plain is FedAvg's ordinary gradient, fedprox keeps it near the global model.",
     )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
-    inner_lr: NonNegativeFloat = Field(0.001, description="alpha, step size of the adaptation.")
-    meta_lr: PositiveFloat = Field(0.001, description="beta, meta-learning rate.")
+    inner_lr: NonNegativeFloat32 = Field(0.001, description="alpha, step size of the adaptation.")
+    meta_lr: PositiveFloat32 = Field(0.001, description="beta, meta-learning rate.")
     query_batch_size: PositiveInt | None = Field(
         None, description="Draw this many query samples afresh for each local step; default all of them."
     )
@@ -206,7 +219,7 @@ class EvaluationSection(Section):
         False, description="Evaluate on all training devices too, in the same way: columns training_*."
     )
     num_steps: NonNegativeInt = Field(1, description="Adaptation steps on the support set.")
-    inner_lr: NonNegativeFloat | None = Field(
+    inner_lr: NonNegativeFloat32 | None = Field(
         None, description="Their step size; default algorithm.inner_lr."
     )
 

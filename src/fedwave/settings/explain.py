@@ -67,7 +67,7 @@ def _line(
         return f"{name} is missing. Set it, or start from a preset that has it."
     if kind == "part_option":
         return f'unknown key "{name}"' + (moved_to or f". {problem['msg']}")
-    if kind == "part_kind":
+    if kind in ("part_kind", "too_large"):
         return f"{name} {problem['msg']}"
     if kind == "value_error":
         return f"{name}: {str(problem['ctx']['error']).rstrip('.')}."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NotRequired, Required, Self, Union, get_args, get_origin
 
@@ -34,7 +34,7 @@ from typing_extensions import TypedDict
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.parts import PartKind, imported, is_import_name
 from fedwave.settings.explain import explain, walk
-from fedwave.settings.section import Section, file_name
+from fedwave.settings.section import Section, file_name, in_float32
 
 _OF_PYDANTIC = get_args(ErrorType)
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
@@ -50,6 +50,7 @@ class Part(Section):
     model_config = ConfigDict(extra="allow")
     of: ClassVar[str]  # e.g. "fedwave.selection:POLICY"
     checked_when_created: ClassVar[bool] = False  # its dict needs a library that reading settings does not
+    reaches_models: ClassVar[bool] = False  # so that its numbers must be such as models can hold
     stand_ins: ClassVar[tuple[str, ...]] = ()  # words that are no part's, e.g. for what Python passes
 
     kind: str
@@ -108,6 +109,8 @@ class Part(Section):
         options = {name: value for name, value in table.items() if name not in cls.model_fields}
         for name, value in options.items():
             _require_toml(name, value)
+            if cls.reaches_models:
+                _require_float32(name, value)
         if is_import_name(kind) or cls.checked_when_created or kind in cls.stand_ins:
             return handler(table)
         kinds = cls.kinds()
@@ -198,15 +201,33 @@ def _is_section(entry: Any) -> bool:
 
 
 def _at(key: str, message: str, ctx: dict[str, Any], got: Any) -> ValidationError:
-    problem = PydanticCustomError("part_kind", message, ctx)
+    return _found(key, PydanticCustomError("part_kind", message, ctx), got)
+
+
+def _found(key: str, problem: PydanticCustomError, got: Any) -> ValidationError:
     return ValidationError.from_exception_data(
         "part", [InitErrorDetails(type=problem, loc=(key,), input=got)]
     )
 
 
+def _require_float32(name: str, value: Any) -> None:
+    for inner in _inside(value):
+        _require_float32(name, inner)
+    if isinstance(value, int | float):
+        try:
+            in_float32(value)
+        except PydanticCustomError as problem:
+            raise _found(name, problem, value) from None
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """Return what a table or a list holds."""
+    return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+
+
 def _require_toml(name: str, value: Any) -> None:
     """Raise if config.toml could not hold a value, or would not give it back."""
-    for inner in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+    for inner in _inside(value):
         _require_toml(name, inner)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         raise _at(name, "must be finite, got {got}. Leave it out.", {"got": repr(value)}, value)

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, shown
 
 LARGEST = 2**63 - 1  # what tables, checkpoints and JSON can hold
+LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127  # 3.4e38
 PositiveInt = Annotated[int, Field(ge=1, le=LARGEST)]
 NonNegativeInt = Annotated[int, Field(ge=0, le=LARGEST)]
 FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
@@ -18,6 +20,18 @@ PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeFloat = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Decibel = Annotated[float, Field(ge=-1000.0, le=1000.0)]  # beyond it the linear value leaves the float range
+
+
+def in_float32(value: float) -> float:
+    """Return a number that reaches a model; refuse one that none can hold."""
+    if abs(value) > LARGEST_FLOAT32:
+        rule = "must be at most 3.4e38, the largest number of a model, got {got}. Choose a smaller one."
+        raise PydanticCustomError("too_large", rule, {"got": shown(value)})
+    return value
+
+
+PositiveFloat32 = Annotated[PositiveFloat, AfterValidator(in_float32)]
+NonNegativeFloat32 = Annotated[NonNegativeFloat, AfterValidator(in_float32)]
 
 
 def file_name(text: str) -> Path:

@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,7 +27,10 @@ pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behind() -> None:
+def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # where Ray would leave its token
     me = psutil.Process()
     before = signal.getsignal(signal.SIGTERM)
     local, evaluation = work_of()
@@ -50,8 +54,24 @@ def test_a_cluster_of_ones_own_listens_on_loopback_only_and_leaves_nothing_behin
         assert not any(ip_port == 8265 for ip_port in ports(me, started))  # the dashboard
         assert signal.getsignal(signal.SIGTERM) is before
         assert load_ray().cluster_resources()["CPU"] == 2
+        assert not [name for name in os.environ if name.startswith("RAY_AUTH")]
+        assert_strangers_are_refused(load_ray().get_runtime_context().gcs_address, tmp_path)
     assert psutil.wait_procs(started, timeout=20)[1] == []
     assert not load_ray().is_initialized()
+
+
+def assert_strangers_are_refused(address: str, home: Path) -> None:
+    """Another user has neither the token nor a file to find it in."""
+    assert not (home / ".ray").exists()
+    code = (
+        "import ray\n"
+        f"try:\n    ray.init(address='{address}')\n"
+        "except ConnectionError:\n    print('refused')\n"
+    )
+    for mode in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+        environment = {**os.environ, "RAY_gcs_server_port_wait_time_s": "1", **mode}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert done.stdout == "refused\n", done.stderr
 
 
 def is_loopback(text: str) -> bool:
@@ -125,6 +145,55 @@ def test_where_no_cluster_answers_one_line_says_so() -> None:
     with pytest.raises(RunError, match=r"^no Ray cluster at 127.0.0.1:1 \(.*\). Start one with: ray st"):
         Cluster(ClusterOptions(address="127.0.0.1:1"))
     assert not load_ray().is_initialized()
+
+
+def test_where_something_else_listens_one_line_says_so_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        start = time.monotonic()
+        with pytest.raises(RunError) as caught:
+            Cluster(ClusterOptions(address=address))
+    assert time.monotonic() - start < 30
+    assert str(caught.value) == (
+        f"no Ray cluster at {address} (what listens there is not Ray). Start one with: ray start --head; run "
+        "fedwave on one of its machines, and give the address that it prints."
+    )
+
+
+def test_a_port_of_ray_that_is_not_its_heads_is_said_in_time() -> None:
+    """It speaks gRPC, but has no cluster to tell of: Ray itself gives up, when told how long to wait."""
+    code = (
+        "import sys\nfrom fedwave.devices.ray.connection import Cluster, ClusterOptions\n"
+        "try:\n    Cluster(ClusterOptions(address=sys.argv[1]))\n"
+        "except Exception as error:\n    print(type(error).__name__, error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    with nodes(1):
+        address = f"127.0.0.1:{load_ray().nodes()[0]['NodeManagerPort']}"
+        start = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", code, address], capture_output=True, text=True, env=environment
+        )
+        assert time.monotonic() - start < 45
+    assert done.stdout.startswith(f"RunError no Ray cluster at {address} (Failed to connect"), done.stderr
+
+
+def test_a_request_to_end_while_a_cluster_starts_ends_the_command_in_good_order(tmp_path: Path) -> None:
+    words = ["run", "digits/nufm", "-s", "model.kind=softmax", "--engine", "ray", "-o", "out"]
+    command = [sys.executable, "-m", "fedwave", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    started = psutil.Process(process.pid)
+    while not any("gcs_server" in child.name() for child in started.children(recursive=True)):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Interrupted." in errors
+    assert "a module ended the program" not in errors
 
 
 def test_waiting_for_a_busy_cluster_is_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import secrets
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +27,12 @@ TASKS_AHEAD = 2  # for each that can run: a worker never waits for the driver
 LOOPBACK = "127.0.0.1"
 NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 PATIENCE_S = 10.0  # with a cluster's address that does not answer
+RAYS_PATIENCE = "RAY_gcs_server_port_wait_time_s"  # with an address that answers, but not as a head does
+TOKEN = "RAY_AUTH_TOKEN"
+TOKENS = (TOKEN, "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")  # what a user may say about tokens
+WIDTH_LASTS_S = 1.0  # asking for the machines takes longer than handing out a task
+# The first words of HTTP/2, which gRPC speaks, with no wishes; the answer begins with a frame of type 4.
+HTTP2_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 
 logger = logging.getLogger("fedwave")
 
@@ -73,6 +82,7 @@ class Cluster:
         self._ray = load_ray(options.address)
         self._remote: dict[Callable[..., Any], Any] = {}
         self._has_answered = False
+        self._width, self._width_lasts_until = 0, -math.inf
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
             self._connect()
@@ -83,7 +93,16 @@ class Cluster:
             raise
 
     def width(self) -> int:
-        """Return how many tasks can run at a time; raise if there is no machine for even one."""
+        """Return how many tasks can run at a time; raise if there is no machine for even one.
+
+        It may be a second old.
+        """
+        if time.monotonic() >= self._width_lasts_until:
+            self._width = self._count_width()
+            self._width_lasts_until = time.monotonic() + WIDTH_LASTS_S
+        return self._width
+
+    def _count_width(self) -> int:
         needed = self._options.cpus_per_task
         offers = [node["Resources"].get("CPU", 0.0) for node in self._nodes()]
         room = sum(int(offered // needed) for offered in offers)
@@ -165,6 +184,7 @@ class Cluster:
         """Leave the cluster, and end it if it was started here."""
         if self._is_ours:
             self._ray.shutdown()
+            _forget_token(self._ray)
 
     def _connect(self) -> None:
         options = self._options
@@ -180,7 +200,7 @@ class Cluster:
         try:
             if options.address not in (None, "auto"):
                 _knock(str(options.address))
-            with _signals_as_they_are():
+            with _signals_as_they_are(), _environment_of(self._ray, options.address):
                 self._ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
             reason = " ".join(str(error).split()).partition(". ")[0]
@@ -240,17 +260,57 @@ class Cluster:
 
 
 def _knock(address: str) -> None:
-    """Raise if nobody answers: Ray itself would try for minutes."""
+    """Raise if nobody answers, or not as Ray does: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
-    socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S) as line:
+        if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+            return  # only Ray itself can read the answer
+        line.sendall(HTTP2_HELLO)
+        try:
+            answer = line.recv(9)
+        except TimeoutError:
+            answer = b""
+    if answer[3:4] != b"\x04":
+        raise ConnectionError("what listens there is not Ray")
+
+
+@contextmanager
+def _environment_of(ray: ModuleType, address: str | None) -> Iterator[None]:
+    """Set for a connection what Ray reads from the environment, and leave that as it was.
+
+    A cluster of one's own gets a token that is in no file: Ray would write one that other users may read. The
+    head of another cluster is asked for some seconds.
+    """
+    given = {name: os.environ[name] for name in (*TOKENS, RAYS_PATIENCE) if name in os.environ}
+    if address is not None:
+        os.environ.setdefault(RAYS_PATIENCE, f"{PATIENCE_S:.0f}")
+    elif not any(name in given for name in TOKENS):
+        os.environ[TOKEN] = secrets.token_hex(32)
+        _forget_token(ray)
+    try:
+        yield
+    finally:  # other programs that this one starts may join a cluster
+        for name in (*TOKENS, RAYS_PATIENCE):
+            os.environ.pop(name, None)
+        os.environ.update(given)
+
+
+def _forget_token(ray: ModuleType) -> None:
+    """Let Ray look anew whether there is a token, and for which: it keeps what it found first."""
+    ray._raylet.Config.initialize("")
+    ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 @contextmanager
 def _signals_as_they_are() -> Iterator[None]:
-    """Keep the handler of SIGTERM, which Ray would replace by one of its own."""
+    """Keep the handler of SIGTERM, which Ray would replace by one of its own that ends the program."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit as ended:
+        if ended.code == signal.SIGTERM and callable(before):
+            before(signal.SIGTERM, None)
+        raise
     finally:
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGTERM, before)

@@ -193,6 +193,13 @@ class TestWhatIsKept:
         machine.assert_right()
         assert machine.num_calls() == 1
 
+    def test_what_is_kept_is_loaded_without_a_temporary_folder(
+        self, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        machine.assert_right()
+        monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+        machine.assert_right()
+
     def test_four_at_once(self, machine: Machine) -> None:
         found: list[object] = []
         gate = threading.Barrier(4)
