@@ -68,6 +68,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
 	$(BIN)/python benchmarks/bench_explore.py
+	$(BIN)/python benchmarks/bench_load.py
 	$(BIN)/python -m pytest benchmarks
 
 bench-flower: $(FLOWER_STAMP)

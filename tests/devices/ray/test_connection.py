@@ -148,15 +148,16 @@ def test_where_no_cluster_answers_one_line_says_so() -> None:
 
 
 def test_where_something_else_listens_one_line_says_so_in_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with socket.create_server(("0.0.0.0", 0)) as silent:  # Ray takes loopback for the network's address
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         start = time.monotonic()
         with pytest.raises(RunError) as caught:
             Cluster(ClusterOptions(address=address))
     assert time.monotonic() - start < 30
-    assert str(caught.value) == (
-        f"no Ray cluster at {address} (what listens there is not Ray). Start one with: ray start --head; run "
-        "fedwave on one of its machines, and give the address that it prints."
+    assert str(caught.value).startswith(f"no Ray cluster at {address} (what listens at ")
+    assert str(caught.value).endswith(
+        " is not Ray). Start one with: ray start --head; run fedwave on one of its machines, and give the "
+        "address that it prints."
     )
 
 
@@ -169,13 +170,14 @@ def test_a_port_of_ray_that_is_not_its_heads_is_said_in_time() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     with nodes(1):
-        address = f"127.0.0.1:{load_ray().nodes()[0]['NodeManagerPort']}"
-        start = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-c", code, address], capture_output=True, text=True, env=environment
-        )
-        assert time.monotonic() - start < 45
-    assert done.stdout.startswith(f"RunError no Ray cluster at {address} (Failed to connect"), done.stderr
+        node = load_ray().nodes()[0]
+        host, start = node["NodeManagerAddress"], time.monotonic()
+        for address in (f"{host}:{node['NodeManagerPort']}", f"127.0.0.1:{node['NodeManagerPort']}"):
+            done = subprocess.run(
+                [sys.executable, "-c", code, address], capture_output=True, text=True, env=environment
+            )
+            assert done.stdout.startswith(f"RunError no Ray cluster at {address} ("), done.stderr
+        assert time.monotonic() - start < 90
 
 
 def test_a_request_to_end_while_a_cluster_starts_ends_the_command_in_good_order(tmp_path: Path) -> None:

@@ -198,8 +198,9 @@ class Cluster:
         }
         where = of_its_own if options.address is None else {"address": options.address}
         try:
-            if options.address not in (None, "auto"):
-                _knock(str(options.address))
+            if options.address is not None:
+                # Ray takes "auto" for a cluster that it has noted, and loopback for this machine's network.
+                _knock(self._ray._private.services.canonicalize_bootstrap_address(options.address))
             with _signals_as_they_are(), _environment_of(self._ray, options.address):
                 self._ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError, AssertionError) as error:
@@ -271,7 +272,7 @@ def _knock(address: str) -> None:
         except TimeoutError:
             answer = b""
     if answer[3:4] != b"\x04":
-        raise ConnectionError("what listens there is not Ray")
+        raise ConnectionError(f"what listens at {address} is not Ray")
 
 
 @contextmanager
