@@ -158,7 +158,10 @@ class TestSignals:
 
     @pytest.mark.parametrize("code", [1, signal.SIGTERM])
     def test_without_a_handler_before_and_for_other_reasons_the_program_ends(self, code: int) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if code == signal.SIGTERM else lambda *_: None)
+        def never(*_: object) -> None:
+            pytest.fail("it was asked")
+
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if code == signal.SIGTERM else never)
         with pytest.raises(SystemExit) as ended, connection._signals_as_they_are():
             sys_exit(code)
         assert ended.value.code == code
