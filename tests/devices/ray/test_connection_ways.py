@@ -57,7 +57,9 @@ def test_who_speaks_grpc_may_be_ray() -> None:
         connection._knock(address)
 
 
-@pytest.mark.parametrize("answer", [as_web_server, in_silence, lambda _: None], ids=str)
+@pytest.mark.parametrize(
+    "answer", [as_web_server, in_silence, lambda _: None], ids=["a web server", "silence", "no word"]
+)
 def test_who_does_not_is_said_not_to_be_ray(
     answer: Callable[[socket.socket], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
