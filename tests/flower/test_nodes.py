@@ -55,3 +55,32 @@ def test_nodes_may_join_and_leave_between_rounds() -> None:
     rounds = list(result.train_metrics_clientapp.values())
     assert [record["reported"] for record in rounds] == list(present.values())
     assert [record["selected"] for record in rounds] == chosen
+
+
+def test_a_device_that_restarts_under_another_id_has_its_place_when_the_old_id_is_gone(
+    said: list[str],
+) -> None:
+    grid = FakeGrid(app, 3)
+
+    def restart(server_round: int, arrays: object) -> MetricRecord | None:
+        if server_round == 1:
+            grid.join(1, node_id=7000)  # Flower lists the old id as connected for a while
+        if server_round == 3:
+            grid.leave(1)
+        return None
+
+    result = strategy(3, 1).start(grid, first_arrays(), num_rounds=5, evaluate_fn=restart)
+    rounds = list(result.train_metrics_clientapp.values())
+    assert [record["reported"] for record in rounds] == [[0, 1, 2]] * 5
+    assert grid.kinds(7000) == ["query.hello", "query.hello", *grid.kinds(7000)[2:]]  # refused, then welcome
+    assert grid.kinds(7000).count("train.report") == 2
+    assert rounds[1]["dropped_nodes"] == [7000]
+    assert rounds[2]["dropped_nodes"] == []  # it is not asked again while its place is taken
+
+
+def test_a_node_that_does_not_say_hello_is_said_to_be_silent_and_asked_again(said: list[str]) -> None:
+    grid = FakeGrid(app, 2)
+    grid.tamper[FIRST_NODE, "query.hello"] = lambda message, reply: None
+    result = strategy(2, 1).start(grid, first_arrays(), num_rounds=2)
+    assert [record["reported"] for record in result.train_metrics_clientapp.values()] == [[1], [1]]
+    assert f"round 1: dropped the hello of node {FIRST_NODE}: no answer within 600 s" in said

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, Message
+from flwr.app import Array, Error, Message
 from flwr.serverapp.strategy import Result
 
+from fedwave.errors import RunError
 from fedwave.learning.server_steps.momentum import ServerMomentum
 from tests.flower.bad_replies import arrays, lie
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
@@ -54,19 +56,23 @@ def test_a_round_without_anybody_is_skipped_and_says_so(said: list[str]) -> None
     grid = FakeGrid(app, 3)
     for position in range(3):
         grid.tamper[FIRST_NODE + position, "train.report"] = lambda message, reply: None
-    server = strategy(3, 1)
-    result = server.start(grid, first_arrays(), num_rounds=2)
-    np.testing.assert_array_equal(result.arrays["w"].numpy(), first_model())
-    assert [record["skipped"] for record in result.train_metrics_clientapp.values()] == [1, 1]
-    assert "round 0 is skipped, the model stays as it is: 0 of 3 devices reported, 1 needed" in said
+    grid.tamper[FIRST_NODE, "train.report"] = lambda message, reply: Message(
+        Error(code=2, reason="no \x1b[31mbattery"), reply_to=message
+    )
+    why = "0 of 3 devices reported, 1 needed (dropped the report of node 1002: no answer within 600 s)"
+    with pytest.raises(RunError, match=f"no upload could be used in 2 rounds, got {re.escape(why)}"):
+        strategy(3, 1).start(grid, first_arrays(), num_rounds=2)
+    assert f"round 0 is skipped, the model stays as it is: {why}" in said
+    assert f"round 1 is skipped, the model stays as it is: {why}" in said
+    assert not any("\x1b" in line for line in said)
 
 
 def test_too_few_reports_are_no_round(said: list[str]) -> None:
     grid = FakeGrid(app, 3)
     grid.tamper[FIRST_NODE, "train.report"] = lambda message, reply: None
-    result = strategy(3, 1, min_reports=3).start(grid, first_arrays(), num_rounds=1)
-    assert result.train_metrics_clientapp[1]["skipped"] == 1
-    assert "round 0 is skipped, the model stays as it is: 2 of 3 devices reported, 3 needed" in said
+    with pytest.raises(RunError, match="2 of 3 devices reported, 3 needed"):
+        strategy(3, 1, min_reports=3).start(grid, first_arrays(), num_rounds=1)
+    assert any(line.startswith("round 0 is skipped, the model stays as it is: 2 of 3") for line in said)
     enough = strategy(3, 1, min_reports=2).start(grid, first_arrays(), num_rounds=1)
     assert enough.train_metrics_clientapp[1]["skipped"] == 0
 
@@ -77,9 +83,33 @@ def test_if_no_upload_can_be_used_the_model_stays(said: list[str]) -> None:
         grid.tamper[FIRST_NODE + position, "train.upload"] = arrays(
             {"w": Array(np.full(SIZE, np.nan, np.float32))}
         )
-    result = strategy(3, 2).start(grid, first_arrays(), num_rounds=1)
+    with pytest.raises(RunError, match="nothing was learned, as no upload could be used in 1 rounds"):
+        strategy(3, 2).start(grid, first_arrays(), num_rounds=1)
+    begins = "round 0 is skipped, the model stays as it is: no upload can be used (dropped the upload of node"
+    assert any(
+        line.startswith(begins) and line.endswith("w has 6 values that are not finite)") for line in said
+    )
+
+
+def test_one_upload_in_a_whole_run_is_enough_also_before_a_restart(tmp_path: Path) -> None:
+    server, grid = strategy(2, 1, checkpoint=tmp_path), FakeGrid(app, 2)
+    server.start(grid, first_arrays(), num_rounds=1)
+    for position in range(2):
+        grid.tamper[FIRST_NODE + position, "train.upload"] = lambda message, reply: None
+    model, _ = rounds_by_hand(first_model(), 1, 1, present=[0, 1])
+    for num_rounds in (3, 3):  # the second time nothing is left to do
+        result = strategy(2, 1, checkpoint=tmp_path).start(grid, first_arrays(), num_rounds=num_rounds)
+        np.testing.assert_array_equal(result.arrays["w"].numpy(), model)
+
+
+def test_a_run_that_learned_nothing_fails_again_when_nothing_is_left_to_do(tmp_path: Path) -> None:
+    grid = FakeGrid(app, 1)
+    grid.tamper[FIRST_NODE, "train.upload"] = lambda message, reply: None
+    for _ in range(2):
+        with pytest.raises(RunError, match="nothing was learned"):
+            strategy(1, 1, checkpoint=tmp_path).start(grid, first_arrays(), num_rounds=2)
+    result = strategy(1, 1).start(grid, first_arrays(), num_rounds=0)  # nothing was asked for
     np.testing.assert_array_equal(result.arrays["w"].numpy(), first_model())
-    assert "round 0 is skipped, the model stays as it is: no upload can be used" in said
 
 
 def test_finite_uploads_whose_mean_is_not_finite_do_not_become_the_model(said: list[str]) -> None:
@@ -89,8 +119,8 @@ def test_finite_uploads_whose_mean_is_not_finite_do_not_become_the_model(said: l
         grid.tamper[FIRST_NODE + position, "train.upload"] = arrays({"w": Array(huge)})
     server = strategy(2, 2, audited=False)
     object.__setattr__(server.federation, "server_step", ServerMomentum(momentum=0.0, server_lr=2.0))
-    result = server.start(grid, first_arrays(), num_rounds=1)
-    np.testing.assert_array_equal(result.arrays["w"].numpy(), first_model())
+    with pytest.raises(RunError, match="the global model is not finite after round 0"):
+        server.start(grid, first_arrays(), num_rounds=1)
     assert any("the global model is not finite after round 0" in line for line in said)
 
 

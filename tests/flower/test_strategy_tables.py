@@ -70,7 +70,8 @@ def test_a_round_without_a_plan_has_no_row(tmp_path: Path) -> None:
     grid = FakeGrid(app, 2)
     for position in range(2):
         grid.tamper[FIRST_NODE + position, "train.report"] = lambda message, reply: None
-    strategy(2, 1, checkpoint=tmp_path).start(grid, first_arrays(), num_rounds=1)
+    with pytest.raises(RunError, match="nothing was learned"):
+        strategy(2, 1, checkpoint=tmp_path).start(grid, first_arrays(), num_rounds=1)
     assert not (tmp_path / "rounds.csv").exists()
     grid.tamper.clear()
     strategy(2, 1, checkpoint=tmp_path).start(grid, first_arrays(), num_rounds=2)
@@ -124,7 +125,8 @@ def test_a_planner_hears_of_a_round_in_which_no_upload_can_be_used() -> None:
     grid = FakeGrid(app, 2)
     for position in range(2):
         grid.tamper[FIRST_NODE + position, "train.upload"] = lambda message, reply: None
-    server.start(grid, first_arrays(), num_rounds=1)
+    with pytest.raises(RunError, match="no upload can be used"):
+        server.start(grid, first_arrays(), num_rounds=1)
     [(k, outcome)] = hearing.heard
     assert (k, outcome.received.tolist(), outcome.fate.tolist()) == (0, [], [UploadFate.DROPPED_OUT])
 

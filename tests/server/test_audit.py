@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.errors import ConfigError
-from fedwave.server.audit import ContributionAudit, model_norms
+from fedwave.server.audit import ContributionAudit
 
 AUDIT = ContributionAudit(meta_lr=0.01, similarity_penalty=1.0, variance_penalty=1.0)
 
@@ -30,7 +32,28 @@ def float32_steps(
 def test_norms_are_those_of_numpy_over_all_arrays() -> None:
     before = {"a": np.array([[1.0, 2.0]], np.float32), "b": np.array([3.0], np.float32)}
     after = {"b": np.array([0.0], np.float32), "a": np.array([[1.0, 6.0]], np.float32)}
-    assert model_norms(before, after) == (5.0, pytest.approx(np.sqrt(37.0)))  # 3, 4, 5; 1 + 36 + 0
+    assert AUDIT.norms(before, after) == (5.0, pytest.approx(np.sqrt(37.0)))  # 3, 4, 5; 1 + 36 + 0
+
+
+def test_buffers_are_no_part_of_the_gradient() -> None:
+    before = {"w": np.array([1.0, 2.0], np.float32), "mean": np.float32(0.0), "count": np.int64(3)}
+    after = {"w": np.array([4.0, 6.0], np.float32), "mean": np.float32(99.0), "count": np.int64(9)}
+    audit = replace(AUDIT, trainable={"w": None})  # as of a torch module: dict(net.named_parameters())
+    assert audit.norms(before, after) == (5.0, pytest.approx(np.sqrt(52.0)))
+    audit.require_names_of(before)
+    AUDIT.require_names_of(before)
+
+
+def test_a_step_too_large_for_double_precision_does_not_fit() -> None:
+    huge = {"w": np.array([1e300])}
+    assert AUDIT.norms({"w": np.array([-1e300])}, huge) == (np.inf, np.inf)
+    assert AUDIT.of_upload(np.array([1.0]), np.inf, 1.0) is not None
+
+
+@pytest.mark.parametrize(("names", "got"), [(["w", "v"], r"\['v'\]"), ([], r"\[\]")])
+def test_an_audit_of_other_arrays_than_the_models_is_refused(names: list[str], got: str) -> None:
+    with pytest.raises(ConfigError, match=f"trainable must name arrays of the model, got {got}"):
+        replace(AUDIT, trainable=names).require_names_of({"w": 0})
 
 
 def test_a_report_must_be_equation_21_of_its_own_numbers() -> None:
@@ -47,12 +70,12 @@ def test_a_report_must_be_equation_21_of_its_own_numbers() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_honest_devices_pass(num_steps: int, seed: int) -> None:
     before, after, norms = float32_steps(num_steps, seed)
-    assert AUDIT.of_upload(norms, *model_norms({"w": before}, {"w": after})) is None
+    assert AUDIT.of_upload(norms, *AUDIT.norms({"w": before}, {"w": after})) is None
 
 
 def test_with_one_step_the_norm_itself_is_known() -> None:
     before, after, norms = float32_steps(1)
-    step = model_norms({"w": before}, {"w": after})
+    step = AUDIT.norms({"w": before}, {"w": after})
     for factor in (0.98, 1.02, 10.0, 0.0):
         said = AUDIT.of_upload(norms * factor, *step)
         assert said is not None
@@ -92,7 +115,7 @@ def test_a_small_step_of_a_large_model_is_allowed_its_rounding() -> None:
     gradient = rng.normal(size=5000).astype(np.float32)
     after = before - np.float32(0.01) * gradient  # float32 resolves 0.008 of such values
     norms = np.array([np.linalg.norm(gradient.astype(np.float64))])
-    step, size = model_norms({"w": before}, {"w": after})
+    step, size = AUDIT.norms({"w": before}, {"w": after})
     assert abs(step / 0.01 - norms[0]) > AUDIT.tolerance * norms[0]  # rounding alone is more than that
     assert AUDIT.of_upload(norms, step, size) is None
 

@@ -27,6 +27,7 @@ TRUE_FLEET = Fleet(
 )
 SAMPLES = RNG.integers(5, 30, N)
 NO_IDEA = Fleet(np.ones(N), np.ones(N), np.ones(N), np.ones(N))
+NO_CHANNEL = ChannelDraw(np.zeros((N, BLOCKS)), np.zeros(BLOCKS))
 
 
 def reports_of(devices: list[int]) -> Reports:
@@ -60,7 +61,7 @@ def test_a_planner_that_was_told_plans_as_one_that_knew() -> None:
     expected = knew.plan(0, asked, reports, channel, knew.initial_state())
     stranger = cell_planner(NO_IDEA, np.ones(N, dtype=np.int64), num_blocks=BLOCKS)
     planner = stranger.with_devices(present=asked, num_samples=SAMPLES, told=told(devices))
-    told_channel = told(devices).channel(N, np.zeros(BLOCKS))
+    told_channel = told(devices).channel(N, NO_CHANNEL)
     got = planner.plan(0, asked, reports, told_channel, planner.initial_state())
     assert len(expected.selected) == BLOCKS
     assert got.selected.tolist() == expected.selected.tolist()
@@ -75,10 +76,38 @@ def test_a_planner_that_was_told_plans_as_one_that_knew() -> None:
 
 
 def test_gains_that_are_the_same_on_all_blocks_need_one_number() -> None:
-    channel = told([1, 4], GAIN[:, :1]).channel(N, np.zeros(BLOCKS))
+    channel = told([1, 4], GAIN[:, :1]).channel(N, ChannelDraw(np.zeros(N), np.zeros(BLOCKS)))
     assert channel.channel_gain.tolist() == [0.0, GAIN[1, 0], 0.0, 0.0, GAIN[4, 0], 0.0]
     with pytest.raises(ProblemError, match="a gain for each of the 3 blocks, or one for all, got 2"):
-        told([1]).channel(N, np.zeros(3))
+        told([1]).channel(N, ChannelDraw(np.zeros((N, 3)), np.zeros(3)))
+
+
+@pytest.mark.parametrize("per_block", [True, False])
+def test_of_those_that_say_nothing_the_server_takes_what_it_knows(per_block: bool) -> None:
+    known = ChannelDraw(2.0 * GAIN if per_block else 2.0 * GAIN[:, 0], np.array([1e-15, 2e-15]))
+    channel = told([1, 4]).channel(N, known)
+    expected = 2.0 * (GAIN if per_block else np.repeat(GAIN[:, :1], BLOCKS, axis=1))
+    expected[[1, 4]] = GAIN[[1, 4]]
+    np.testing.assert_array_equal(channel.channel_gain, expected)
+    np.testing.assert_array_equal(channel.interference_w, known.interference_w)
+    one_gain = told([1, 4], GAIN[:, :1]).channel(N, known).channel_gain
+    np.testing.assert_array_equal(one_gain[4], GAIN[4, [0] * BLOCKS] if per_block else GAIN[4, 0])
+    assert one_gain.shape == known.channel_gain.shape
+    measured_once = ChannelDraw(
+        known.channel_gain, np.array([1e-15])
+    )  # one interference stands for all blocks
+    np.testing.assert_array_equal(told([1, 4]).channel(N, measured_once).channel_gain, expected)
+
+
+def test_some_of_the_reports_are_those_of_some_devices() -> None:
+    some = told([0, 2, 5]).of(np.array([2, 3, 5]))
+    assert some is not None
+    assert some.device_index.tolist() == [2, 5]
+    np.testing.assert_array_equal(some.channel_gain, GAIN[[2, 5]])
+    assert told([0, 2]).of(np.array([1])) is None
+    reports = reports_of([0, 2, 5]).of(np.array([5]))
+    assert (reports.device_index.tolist(), reports.contribution.tolist()) == ([5], [15.0])
+    assert reports.gradient_norms.shape == (1, 1)
 
 
 def test_only_those_present_are_asked_and_chosen() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from logging import WARNING
 from typing import Any
 
 from flwr.app import ArrayRecord, Context
+from flwr.supercore import log
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
@@ -42,7 +44,8 @@ def initial_arrays(simulation: Simulation) -> ArrayRecord:
 def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
     """Return the strategy of an experiment; ``options`` are those of ``TwoPhase``.
 
-    It waits for all devices, and compares uploads with reports, unless the options say otherwise.
+    It waits for all devices, and compares uploads with reports where the local rule allows it, unless the
+    options say otherwise.
     """
     local = simulation.local
     settings: dict[str, Any] = {
@@ -56,11 +59,18 @@ def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
     return TwoPhase(simulation.federation, **settings)
 
 
-def audit_of(simulation: Simulation, **options: Any) -> ContributionAudit:
-    """Return the audit with the experiment's learning rate and penalties."""
+def audit_of(simulation: Simulation, **options: Any) -> ContributionAudit | None:
+    """Return the audit with the experiment's learning rate and penalties; None if it would not hold.
+
+    It holds where the local rule takes plain steps of ``meta_lr`` times the gradient whose norm it tells, and
+    says so: ``is_plain_step = True``.
+    """
     local = simulation.local
+    if not getattr(local.rule, "is_plain_step", False):
+        log(WARNING, "uploads are not audited: %s does not say is_plain_step", type(local.rule).__name__)
+        return None
     return ContributionAudit(
-        meta_lr=getattr(local.rule, "meta_lr"),  # noqa: B009 - all of ours have one, the protocol needs none
+        meta_lr=getattr(local.rule, "meta_lr"),  # noqa: B009 - a rule of such steps has one
         similarity_penalty=local.similarity_penalty,
         variance_penalty=local.variance_penalty,
         **options,

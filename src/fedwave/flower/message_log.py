@@ -9,7 +9,7 @@ from logging import INFO, WARNING
 from flwr.app import Message, MetricRecord
 from flwr.supercore import log
 
-from fedwave.flower.messages import size_bytes
+from fedwave.flower.messages import printable, size_bytes
 
 
 @dataclass
@@ -22,6 +22,7 @@ class MessageLog:
     received: list[int] = field(default_factory=list)
     excluded: list[int] = field(default_factory=list)  # found out in this round
     dropped_nodes: list[int] = field(default_factory=list)  # Flower's ids; replies that could not be used
+    reasons: list[str] = field(default_factory=list)  # why not, of reports and uploads
     bytes: dict[str, int] = field(default_factory=dict)
     loss: float | None = None  # mean over the devices that reported
     skipped: str = ""  # why the model stayed as it was
@@ -37,12 +38,23 @@ class MessageLog:
     def drop(self, node_id: int, phase: str, why: object) -> None:
         """Say that a node's reply is not used."""
         self.dropped_nodes.append(node_id)
-        log(WARNING, "round %d: dropped the %s of node %d: %s", self.round_index, phase, node_id, why)
+        self.reasons.append(f"{phase} of node {node_id}: {printable(why)}")
+        log(WARNING, "round %d: dropped the %s", self.round_index, self.reasons[-1])
+
+    def leave_out(self, device: int, why: object) -> None:
+        """Say that a device takes no part in the plan."""
+        log(
+            WARNING,
+            "round %d: device %d is left out of the plan: %s",
+            self.round_index,
+            device,
+            printable(why),
+        )
 
     def skip(self, why: str) -> None:
-        """Say that the model stays as it is."""
-        self.skipped = why
-        log(WARNING, "round %d is skipped, the model stays as it is: %s", self.round_index, why)
+        """Say that the model stays as it is, and why: the last reason to drop a reply often says more."""
+        self.skipped = f"{why} (dropped the {self.reasons[-1]})" if self.reasons else why
+        log(WARNING, "round %d is skipped, the model stays as it is: %s", self.round_index, self.skipped)
 
     def to_metrics(self) -> MetricRecord:
         """Return the log as Flower keeps it, and say it in one line."""

@@ -84,7 +84,7 @@ def reply_with(
 
 def size_bytes(message: Message) -> int:
     """Return the bytes of a message's records, as Flower counts them; 0 for an error."""
-    return 0 if message.has_error() else sum(_record_bytes(record) for record in message.content.values())
+    return sum(map(_record_bytes, message.content.values())) if message.has_content() else 0
 
 
 def _record_bytes(record: ArrayRecord | ConfigRecord | MetricRecord) -> int:
@@ -99,9 +99,21 @@ def _record_bytes(record: ArrayRecord | ConfigRecord | MetricRecord) -> int:
 def to_record(arrays: Mapping[str, NDArray[Any]], order: Iterable[str] | None = None) -> ArrayRecord:
     """Return a model as a message carries it; ``order`` is that of its names."""
     names = list(arrays) if order is None else list(order)
-    return ArrayRecord({name: Array(np.ascontiguousarray(arrays[name])) for name in names})
+    return ArrayRecord({name: Array(np.asarray(arrays[name], order="C")) for name in names})
 
 
 def to_arrays(record: ArrayRecord) -> NamedArrays:
     """Return a trusted model's arrays; for one that a node sent, see ``checks``."""
     return {name: array.numpy() for name, array in record.items()}
+
+
+def printable(text: object) -> str:
+    """Return a node's text as one line of a log: nothing in it can steer a terminal or begin a new line."""
+    line = " ".join(str(text).split())
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
+
+
+def short(value: object) -> str:
+    """Return what a node sent, as a part of such a line."""
+    text = printable(str(value)[:200])
+    return text if len(text) <= 120 else text[:117] + "..."

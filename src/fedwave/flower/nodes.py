@@ -11,13 +11,11 @@ import numpy as np
 from flwr.serverapp import Grid
 from flwr.supercore import log
 
-from fedwave.flower.checks import metrics_of
-from fedwave.flower.device import num_samples_of
+from fedwave.flower.checks import Hello, hello_of, usable_replies
 from fedwave.flower.message_log import MessageLog
 from fedwave.flower.messages import ANY_DEVICE, HELLO, BadReply, message_to
 from fedwave.units import IntArray
 
-MAX_HELLO_BYTES = 4096
 POLL_S = 1.0
 
 
@@ -42,30 +40,31 @@ class Nodes:
     def connected(self, node_ids: Iterable[int]) -> list[int]:
         """Forget the nodes that are gone; return those that have not said hello."""
         now = set(node_ids)
-        self._node_of_device = {device: node for device, node in self._node_of_device.items() if node in now}
+        kept = {device: node for device, node in self._node_of_device.items() if node in now}
+        if len(kept) < len(self._node_of_device):  # a place is free: it may be theirs
+            self._refused.clear()
+        self._node_of_device = kept
         self._refused &= now
-        return sorted(now - set(self._node_of_device.values()) - self._refused)
+        return sorted(now - set(kept.values()) - self._refused)
 
-    def welcome(self, node_id: int, hello: Mapping[str, Any]) -> int:
+    def welcome(self, node_id: int, hello: Hello) -> int:
         """Give a node its place, the one that it asks for or the first that is free."""
-        num_samples = num_samples_of(hello)
-        wanted = hello.get("device", ANY_DEVICE)
         try:
-            device = self._place_for(wanted)
+            device = self._place_for(hello.device)
         except BadReply:
             self._refused.add(node_id)
             raise
         self._node_of_device[device] = node_id
-        self.num_samples[device] = num_samples
+        self.num_samples[device] = hello.num_samples
         return device
 
-    def _place_for(self, wanted: object) -> int:
+    def _place_for(self, wanted: int) -> int:
         if wanted == ANY_DEVICE:
             free = sorted(set(range(self.num_devices)) - set(self._node_of_device))
             if not free:
                 raise BadReply(f"all {self.num_devices} places are taken")
             return free[0]
-        if not isinstance(wanted, int) or not 0 <= wanted < self.num_devices:
+        if not 0 <= wanted < self.num_devices:
             raise BadReply(f"it says it is device {wanted}, of {self.num_devices} devices (0 to n - 1)")
         if wanted in self._node_of_device:
             raise BadReply(f"it says it is device {wanted}, which node {self._node_of_device[wanted]} is")
@@ -83,14 +82,16 @@ def greet(
     message_log.sent("hello", messages)
     replies = list(grid.send_and_receive(messages, timeout=timeout_s))
     message_log.came("hello", replies)
-    hellos: dict[int, Mapping[str, Any]] = {}
-    for reply in replies:
-        try:
-            hellos[reply.metadata.src_node_id] = metrics_of(reply, MAX_HELLO_BYTES)
-        except BadReply as why:
-            message_log.drop(reply.metadata.src_node_id, "hello", why)
+    hellos = usable_replies(
+        messages,
+        replies,
+        lambda _, reply: hello_of(reply),
+        phase="hello",
+        missed=f"no answer within {timeout_s:g} s",
+        message_log=message_log,
+    )
     # First those that ask for a place, then the others by their ids: never by who happens to answer first.
-    for node in sorted(hellos, key=lambda node: (hellos[node].get("device") == ANY_DEVICE, node)):
+    for node in sorted(hellos, key=lambda node: (hellos[node].device == ANY_DEVICE, node)):
         try:
             device = nodes.welcome(node, hellos[node])
             log(INFO, "node %d is device %d, with %d samples", node, device, nodes.num_samples[device])

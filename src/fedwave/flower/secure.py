@@ -20,8 +20,9 @@ from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD, MAIN_PARAMS_RECOR
 from flwr.serverapp import Grid
 from flwr.supercore import log
 
+from fedwave.flower.checks import mean_change_of
 from fedwave.flower.message_log import MessageLog
-from fedwave.flower.messages import Grant, to_arrays
+from fedwave.flower.messages import Grant, printable, to_arrays
 from fedwave.flower.nodes import Nodes
 from fedwave.flower.parameters import to_parameters
 from fedwave.learning import Parameters
@@ -50,16 +51,17 @@ class SecureSum:
         context = Context(run_id=0, node_id=0, node_config={}, state=state, run_config={})
         watched: Any = SimpleNamespace(send_and_receive=partial(_counted, grid, message_log))
         legacy = LegacyContext(context=context, strategy=chosen)  # type: ignore[arg-type]
+        before, changes = to_arrays(sent), None
         try:
             self.workflow(watched, legacy)
+            if chosen.mean is not None:
+                changes = mean_change_of(chosen.mean, before)
         except Exception as error:  # it believes what nodes send; one that is broken must not end the run
-            log(WARNING, "the secure aggregation failed: %s: %s", type(error).__name__, error)
-        if chosen.mean is None:
+            log(WARNING, "the secure aggregation failed: %s: %s", type(error).__name__, printable(error))
+        if changes is None:
             return None
         device_of_node = {nodes.node_of(device): device for device in nodes.devices.tolist()}
         message_log.received = sorted(device_of_node[node] for node in chosen.nodes)
-        before = to_arrays(sent)
-        changes = dict(zip(before, chosen.mean, strict=True))
         return to_parameters(
             {name: (value + changes[name]).astype(value.dtype) for name, value in before.items()}
         )

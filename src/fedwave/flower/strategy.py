@@ -8,10 +8,10 @@ chosen alone. What Flower wraps around strategies (differential privacy) works o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from logging import INFO
+from logging import INFO, WARNING
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +21,29 @@ from flwr.serverapp.strategy import Result, Strategy
 from flwr.supercore import log
 
 from fedwave.devices.divergence import require_finite_model
-from fedwave.errors import ConfigError, DivergenceError, ProblemError, RunError
-from fedwave.flower.checks import metrics_of
+from fedwave.errors import ConfigError, DivergenceError, RunError
+from fedwave.flower.checks import figures_of, usable_replies
 from fedwave.flower.message_log import MessageLog
-from fedwave.flower.messages import EVALUATE, BadReply, message_to, to_arrays, to_record
+from fedwave.flower.messages import EVALUATE, message_to, to_arrays, to_record
 from fedwave.flower.nodes import Nodes, greet, wait_for_nodes
 from fedwave.flower.parameters import from_parameters, to_parameters
 from fedwave.flower.phases import checked_models, gather_reports, grants_of, upload_messages
+from fedwave.flower.planning import Told, plan_round
 from fedwave.flower.secure import SecureSum
 from fedwave.learning import Parameters
 from fedwave.learning.tasks import Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.lock import locked
 from fedwave.runs.tables import ROUNDS
-from fedwave.server import CellReports, ContributionAudit, Outcome, Reports
+from fedwave.server import ContributionAudit, Outcome
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
 from fedwave.simulation.columns import record_round
 from fedwave.simulation.facts import RoundFacts, RunFrame
 from fedwave.simulation.records import RoundRecord
-from fedwave.simulation.round import Federation, close_round, decide_round, take_models
+from fedwave.simulation.round import Federation, close_round, take_models
 from fedwave.simulation.state import State
 from fedwave.units import IntArray
 from fedwave.wireless.delivery import UploadFate
-from fedwave.wireless.terms import ChannelDraw
 
 NO_METRIC = Metric("metric", higher_is_better=True, is_share=False)  # nodes evaluate, or nobody does
 
@@ -65,7 +65,7 @@ class TwoPhase(Strategy):
         report_timeout_s: float = 600.0,  # phase 1 goes on without those that take longer
         min_reports: int = 1,  # a round with fewer is skipped
         max_report_bytes: int = 65_536,
-        audit: ContributionAudit | None = None,  # None: reports are believed
+        audit: ContributionAudit | None = None,  # None: reports are believed; for plain gradient steps alone
         exclude_rounds: int = 10,  # how long, if an upload does not fit its report
         evaluate_every: int = 0,  # rounds between evaluations on the nodes; 0: never
         checkpoint: Path | str | None = None,  # a folder, of tables too; a server that starts there goes on
@@ -93,6 +93,9 @@ class TwoPhase(Strategy):
         self._facts: RoundFacts | None = None  # of the round at hand; None: it has no plan
         self._record: RoundRecord | None = None  # of the round at hand, until its rows are written
         self._secure_model: Parameters | None = None
+        self._asked: Sequence[Message] = ()  # those of this phase
+        self._absent: set[int] = set()  # devices that a plan named and nobody is
+        self._has_used_uploads = False  # in this start, or before the checkpoint
         self._message_log = MessageLog(0)
         self._began = 0.0
         self._has_waited = False
@@ -119,6 +122,12 @@ class TwoPhase(Strategy):
             shown = None if evaluate_fn is None else lambda number, model: evaluate_fn(done + number, model)
             left = max(num_rounds - done, 0)
             result = super().start(grid, arrays, left, timeout, train_config, evaluate_config, shown)
+        if num_rounds > 0 and not self._has_used_uploads:
+            why = self._message_log.skipped or "the rounds before this start had none"
+            raise RunError(
+                f"nothing was learned, as no upload could be used in {num_rounds} rounds, got {why}. The log "
+                "says of every reply that was dropped why: mend the devices, or the settings."
+            )
         _count_from(result, done)
         if not result.arrays:  # no round changed the model
             result.arrays = arrays
@@ -129,6 +138,8 @@ class TwoPhase(Strategy):
 
         ``start`` calls it. Call it yourself where another strategy is wrapped around this one.
         """
+        if self.audit is not None:
+            self.audit.require_names_of(initial_arrays)
         if self._folder is None:
             return initial_arrays, 0
         self._folder.path.mkdir(parents=True, exist_ok=True)
@@ -145,7 +156,9 @@ class TwoPhase(Strategy):
         log(INFO, "the checkpoint has %d rounds: going on from there", saved.next_round)
         self._folder.forget_from(saved.next_round)
         self._state = saved
-        return to_record(from_parameters(saved.parameters), order=initial_arrays), saved.next_round
+        arrays = to_record(from_parameters(saved.parameters), order=initial_arrays)
+        self._has_used_uploads = any(arrays[name].data != initial_arrays[name].data for name in arrays)
+        return arrays, saved.next_round
 
     # Phase 1 ------------------------------------------------------------------------------------------
 
@@ -167,13 +180,14 @@ class TwoPhase(Strategy):
         planner = self.federation.planner.with_devices(present=present, num_samples=self._nodes.num_samples)
         asked = np.intersect1d(planner.ask(k, state.planner), present) if len(present) else present
         channel = self.federation.world.channel(k)
-        reports, told = gather_reports(
+        reports, radios = gather_reports(
             grid,
             {device: self._nodes.node_of(device) for device in asked.tolist()},
             arrays,
             {**config, "round": k},
             num_local_steps=self.num_local_steps,
-            num_blocks=None if channel is None else len(channel.interference_w),
+            num_blocks=planner.num_blocks,
+            must_tell_radio=channel is None,
             timeout_s=self.report_timeout_s,
             max_bytes=self.max_report_bytes,
             audit=self.audit,
@@ -184,8 +198,14 @@ class TwoPhase(Strategy):
                 f"{len(reports)} of {len(asked)} devices reported, {self.min_reports} needed"
             )
             return []
-        self._planner = planner.with_devices(present=present, num_samples=self._nodes.num_samples, told=told)
-        self._facts = facts = self._decide(state, asked, reports, channel, told)
+        told = Told(
+            reports=reports,
+            radios=radios,
+            channel=channel,
+            present=present,
+            num_samples=self._nodes.num_samples,
+        )
+        self._facts = facts = self._decide(state, asked, told)
         if facts is None:
             return []
         if len(facts.outcome.received) == 0:
@@ -195,30 +215,23 @@ class TwoPhase(Strategy):
         if self.secure_sum is not None:
             self._secure_model = self.secure_sum.model(grid, grants, arrays, self._nodes, self._message_log)
             return []
-        messages = upload_messages(grants, config, ttl_s=self._timeout_s)
-        self._message_log.sent("upload", messages)
-        return messages
+        self._asked = upload_messages(grants, config, ttl_s=self._timeout_s)
+        self._message_log.sent("upload", self._asked)
+        return self._asked
 
-    def _decide(
-        self,
-        state: State,
-        asked: IntArray,
-        reports: Reports,
-        channel: ChannelDraw | None,
-        told: CellReports | None,
-    ) -> RoundFacts | None:
+    def _decide(self, state: State, asked: IntArray, told: Told) -> RoundFacts | None:
         """Return who uploads and how; None if no plan can be made of what the devices told."""
-        federation = replace(self.federation, planner=self._planner)
-        try:
-            if told is not None:
-                interference_w = None if channel is None else channel.interference_w
-                channel = told.channel(self._nodes.num_devices, interference_w)
-            facts = decide_round(federation, state, asked, reports, channel)
-        except ProblemError as error:
-            if told is None:  # our own settings are wrong
-                raise
-            self._message_log.skip(f"no plan can be made of what the devices told: {error}")
+        planned = plan_round(
+            self.federation,
+            state,
+            asked,
+            told,
+            absent=self._say_absent,
+            message_log=self._message_log,
+        )
+        if planned is None:
             return None
+        self._planner, facts = planned
         if self.secure_sum is not None and facts.plan.weights is not None:
             raise ConfigError(
                 "secure aggregation gives the plain mean of the models, got a plan with weights. Use a "
@@ -226,6 +239,13 @@ class TwoPhase(Strategy):
             )
         self._message_log.selected = facts.plan.selected.tolist()
         return facts
+
+    def _say_absent(self, device: int) -> None:
+        """Say, once for each device, that a plan named it and it has not reported."""
+        if device not in self._absent:
+            self._absent.add(device)
+            text = "round %d: the plan names device %d, which has not reported: it counts as absent"
+            log(WARNING, text, self._message_log.round_index, device)
 
     # Phase 2 ------------------------------------------------------------------------------------------
 
@@ -247,12 +267,12 @@ class TwoPhase(Strategy):
             return None, message_log.to_metrics()
         weights = None if self.secure_sum is not None else facts.plan.weights_of(received)
         try:
-            after = take_models(self.federation, state, models, weights)
+            after = _with_types_of(state, take_models(self.federation, state, models, weights))
             require_finite_model(facts.round_index, after.parameters)
         except DivergenceError as error:
             message_log.skip(str(error))
             return None, message_log.to_metrics()
-        self._state = after
+        self._state, self._has_used_uploads = after, True
         return to_record(from_parameters(after.parameters), order=self._sent), message_log.to_metrics()
 
     def _models(self, replies: list[Message], facts: RoundFacts) -> list[Parameters]:
@@ -264,6 +284,7 @@ class TwoPhase(Strategy):
         self._message_log.came("upload", replies)
         device_of_node = {self._nodes.node_of(device): device for device in facts.outcome.received.tolist()}
         models = checked_models(
+            self._asked,
             replies,
             device_of_node,
             self._sent,
@@ -299,23 +320,31 @@ class TwoPhase(Strategy):
                 self._folder.append(self._record)
                 self._record = None
             self._folder.save_checkpoint(self._state, self.identity)
+        self._asked = ()
         if self.evaluate_every == 0 or self._state.next_round % self.evaluate_every:
             return []
         values = {**config, "round": self._state.next_round - 1}
         nodes = [self._nodes.node_of(device) for device in self._nodes.devices.tolist()]
         ttl_s = self._timeout_s
-        return [message_to(node, EVALUATE, arrays=arrays, config=values, ttl_s=ttl_s) for node in nodes]
+        self._asked = [
+            message_to(node, EVALUATE, arrays=arrays, config=values, ttl_s=ttl_s) for node in nodes
+        ]
+        return self._asked
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Return the mean over the nodes of each figure that they report."""
+        by_node = usable_replies(
+            self._asked,
+            replies,
+            lambda _, reply: figures_of(reply, self.max_report_bytes),
+            phase="evaluation",
+            missed="no answer in time",
+            message_log=self._message_log,
+        )
         figures: dict[str, list[float]] = {}
-        for reply in replies:
-            try:
-                for name, value in metrics_of(reply, self.max_report_bytes).items():
-                    if isinstance(value, int | float) and np.isfinite(value) and name != "num-examples":
-                        figures.setdefault(name, []).append(float(value))
-            except BadReply as why:
-                self._message_log.drop(reply.metadata.src_node_id, "evaluation", why)
+        for own in by_node.values():
+            for name, value in own.items():
+                figures.setdefault(name, []).append(value)
         means = {name: float(np.mean(values)) for name, values in figures.items()}
         return MetricRecord(dict(means)) if means else None
 
@@ -333,6 +362,14 @@ class TwoPhase(Strategy):
             return replace(self._state, parameters=parameters)
         step, planner = self.federation.server_step, self.federation.planner
         return State(0, parameters, step.initial_state(parameters), planner.initial_state())
+
+
+def _with_types_of(before: State, after: State) -> State:
+    """Return the state with the types of the model before: a server's step may make fractions of counters."""
+    types = {name: value.dtype for name, value in before.parameters.items()}
+    return replace(
+        after, parameters={name: value.to(types[name]) for name, value in after.parameters.items()}
+    )
 
 
 def _as_received(facts: RoundFacts, received: IntArray) -> Outcome:

@@ -2,20 +2,21 @@
 
 The upload gives it away: with one local step theta - theta_i = beta g, so the server can tell the norm of the
 gradient and with it u of Eq. (21). With several steps it knows the norm of their sum alone, and checks what
-the triangle inequality allows.
+the triangle inequality allows. All that holds for plain gradient steps alone: with momentum, Adam or a
+proximal solver on the devices, honest uploads look like lies.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, shown
 from fedwave.selection import contribution
 from fedwave.units import FloatArray
 
@@ -31,6 +32,7 @@ class ContributionAudit:
     variance_penalty: float  # lambda_2
     tolerance: float = 1e-3  # relative; devices sum up their norms in single precision
     max_cancellation: float | None = None  # with several steps: how much longer than their sum they may be
+    trainable: Collection[str] | None = None  # the arrays that gradients move, not buffers; None: all
 
     def __post_init__(self) -> None:
         if not (self.meta_lr > 0 and 0 <= self.tolerance < 1):
@@ -79,10 +81,24 @@ class ContributionAudit:
         allowed = f"{total:g}" if len(norms) == 1 else f"{least:g} to {total:g}"
         return f"the model moved by a gradient of norm {moved:g}, the report allows {allowed}"
 
+    def require_names_of(self, model: Collection[str]) -> None:
+        """Raise if the audit names an array that the model does not have."""
+        named = set(model if self.trainable is None else self.trainable)
+        if not named or named - set(model):
+            raise ConfigError(
+                f"trainable must name arrays of the model, got {shown(sorted(named - set(model)))}. Give the "
+                "names of its parameters, such as dict(net.named_parameters())."
+            )
 
-def model_norms(before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]) -> tuple[float, float]:
-    """Return ||theta - theta_i|| and ||theta_i||, summed in double precision."""
-    steps = (np.asarray(before[name], np.float64) - np.asarray(after[name], np.float64) for name in after)
-    step_norm = math.sqrt(sum(float(np.sum(step * step)) for step in steps))
-    values = (np.asarray(value, np.float64) for value in after.values())
-    return step_norm, math.sqrt(sum(float(np.sum(value * value)) for value in values))
+    def norms(
+        self, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
+    ) -> tuple[float, float]:
+        """Return ||theta - theta_i|| and ||theta_i|| over the trainable arrays, in double precision."""
+        names = list(after) if self.trainable is None else list(self.trainable)
+        with np.errstate(over="ignore"):
+            steps = [np.asarray(after[name], np.float64) - before[name] for name in names]
+            return _norm(steps), _norm([np.asarray(after[name], np.float64) for name in names])
+
+
+def _norm(arrays: Sequence[NDArray[Any]]) -> float:
+    return math.sqrt(sum(float(np.sum(array * array)) for array in arrays))

@@ -52,6 +52,11 @@ class CellPlanner(PolicyPlanner):
         """Some more than can be chosen."""
         return max(4 * self.terms.num_blocks, MIN_KEPT_MODELS)
 
+    @property
+    def num_blocks(self) -> int:
+        """M of the cell."""
+        return self.terms.num_blocks
+
     def plan(
         self,
         round_index: int,

@@ -66,6 +66,11 @@ class Planner(Protocol):
         """How many local models are worth keeping until the plan is made: those that contribute most."""
         ...
 
+    @property
+    def num_blocks(self) -> int | None:
+        """How many blocks the cell has that it plans over; None: it has none, and radios play no part."""
+        ...
+
     def describe(self) -> Mapping[str, Any]:
         """Return what a summary should say of it, as JSON takes it."""
         ...
@@ -96,6 +101,11 @@ class PlannerDefaults:
     def max_models(self) -> int:
         """Enough for a choice among hundreds."""
         return MIN_KEPT_MODELS
+
+    @property
+    def num_blocks(self) -> int | None:
+        """No cell."""
+        return None
 
     def describe(self) -> Mapping[str, Any]:
         """Return nothing to say."""
@@ -144,6 +154,11 @@ class PlannerAround:
     def max_models(self) -> int:
         """The inner planner's own."""
         return self.planner.max_models
+
+    @property
+    def num_blocks(self) -> int | None:
+        """The inner planner's own."""
+        return self.planner.num_blocks
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the inner planner says."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -23,21 +23,33 @@ class CellReports:
     capacitance: FloatArray
     cycles_per_sample: FloatArray  # c; the workload is tau c D
 
-    def channel(self, num_devices: int, interference_w: FloatArray | None = None) -> ChannelDraw:
-        """Return the channel as measured by these devices; the others have none.
+    def of(self, devices: IntArray) -> CellReports | None:
+        """Return what these devices say; None if none of them says anything."""
+        at = np.isin(self.device_index, devices)
+        if not at.any():
+            return None
+        return CellReports(**{field.name: getattr(self, field.name)[at] for field in fields(self)})
 
-        ``interference_w`` is what the server's own receiver measures on each block; None: nothing.
+    def channel(self, num_devices: int, known: ChannelDraw | None = None) -> ChannelDraw:
+        """Return the channel as measured by these devices; of the others it is what the server knows.
+
+        Its own receiver measures the interference on each block. Without anything ``known`` there is none,
+        and the others have no channel.
         """
         blocks = self.channel_gain.shape[1]
-        received_w = np.zeros(blocks) if interference_w is None else interference_w
-        if blocks not in (1, len(received_w)):
+        interference_w = np.zeros(blocks) if known is None else known.interference_w
+        if len(interference_w) not in (1, blocks) and blocks != 1:
             raise ProblemError(
-                f"devices must report a gain for each of the {len(received_w)} blocks, or one for all, "
+                f"devices must report a gain for each of the {len(interference_w)} blocks, or one for all, "
                 f"got {blocks}. Give server and devices the same cell."
             )
-        gain = np.zeros((num_devices, blocks))
+        if known is None:
+            gain = np.zeros((num_devices, blocks))
+        else:
+            per_block = known.channel_gain.reshape(num_devices, -1)
+            gain = np.repeat(per_block, max(blocks // per_block.shape[1], 1), axis=1)
         gain[self.device_index] = self.channel_gain
-        return ChannelDraw(gain[:, 0] if blocks == 1 else gain, received_w)
+        return ChannelDraw(gain[:, 0] if gain.shape[1] == 1 else gain, interference_w)
 
     def fleet(self, known: Fleet) -> Fleet:
         """Return a fleet with the limits that these devices reported; a slow CPU has a lower floor."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+import numpy as np
 
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
@@ -28,3 +30,8 @@ class Reports:
 
     def __len__(self) -> int:
         return len(self.device_index)
+
+    def of(self, devices: IntArray) -> Reports:
+        """Return the reports of these devices alone."""
+        at = np.isin(self.device_index, devices)
+        return Reports(**{field.name: getattr(self, field.name)[at] for field in fields(self)})

@@ -20,7 +20,16 @@ from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.terms import ChannelDraw
 
 _MEMBERS = {
-    "planner": ("initial_state", "ask", "plan", "after", "with_devices", "max_models", "describe"),
+    "planner": (
+        "initial_state",
+        "ask",
+        "plan",
+        "after",
+        "with_devices",
+        "max_models",
+        "num_blocks",
+        "describe",
+    ),
     "world": ("counts_costs", "fleet", "channel", "answer"),
     "server_step": ("initial_state", "step"),
 }

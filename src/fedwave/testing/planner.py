@@ -48,7 +48,7 @@ FLEET = Fleet(
     cycles_per_sample=_RNG.uniform(0.0, 0.25, NUM_DEVICES),
 )
 # What a planner may reach of others.
-MEMBERS = ("initial_state", "ask", "plan", "after", "with_devices", "max_models", "describe")
+MEMBERS = ("initial_state", "ask", "plan", "after", "with_devices", "max_models", "num_blocks", "describe")
 
 
 def check_planner(part: Any, /, *, over: Literal["cell", "ideal"] = "cell", **options: Any) -> None:

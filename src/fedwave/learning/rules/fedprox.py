@@ -32,6 +32,7 @@ class FedProx:
     meta_lr: float  # beta
     mu: float = 0.01  # the paper tunes it to each dataset, among 0.001, 0.01, 0.1 and 1
     pools_samples: ClassVar[bool] = True
+    is_plain_step: ClassVar[bool] = True  # by meta_lr times the gradient whose norm is told
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.mu) and self.mu >= 0):

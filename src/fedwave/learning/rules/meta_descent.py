@@ -23,6 +23,7 @@ class MetaDescent:
     method: str = "exact"  # of the meta-gradient
     has_query_hessian: bool = False  # D'' of Eq. (3) is the query set, not the support set
     pools_samples: ClassVar[bool] = False
+    is_plain_step: ClassVar[bool] = True  # by meta_lr times the gradient whose norm is told
 
     def __post_init__(self) -> None:
         require_method(self.method)

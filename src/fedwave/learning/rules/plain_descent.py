@@ -19,6 +19,7 @@ class PlainDescent:
 
     meta_lr: float  # beta
     pools_samples: ClassVar[bool] = True
+    is_plain_step: ClassVar[bool] = True  # by meta_lr times the gradient whose norm is told
 
     def step(
         self, loss: Loss, parameters: Parameters, support: Batch | None, query: Batch, *, start: Parameters
