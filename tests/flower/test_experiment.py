@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from fedwave.flower import (
     simulation_of,
     strategy_of_experiment,
 )
+from fedwave.learning.rules import LOCAL_RULES, PlainDescent
 from fedwave.simulation.simulation import Simulation
 from tests.flower.fake_grid import FakeGrid
 
@@ -102,3 +106,32 @@ def test_the_chosen_are_told_their_block_power_and_frequency() -> None:
     for reply in reports:
         metrics = reply.content.metric_records["metrics"]
         assert {"channel_gain", "max_power_w", "max_frequency_hz", "cycles_per_sample"} <= set(metrics)
+
+
+@dataclass(frozen=True)
+class WithMomentum(PlainDescent):
+    """A rule of one's own whose steps are not beta times the gradient: it does not say that they are."""
+
+    is_plain_step: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("rule", list(LOCAL_RULES))
+def test_uploads_of_every_rule_of_ours_are_audited(rule: str) -> None:
+    overrides = f"{SMALL} selection.num_selected=3 algorithm.rule={rule} algorithm.num_local_steps=2"
+    config = {"experiment": "digits/nufm", "overrides": overrides}
+    simulation = simulation_of(config)
+    server = strategy_of_experiment(simulation)
+    assert server.audit is not None
+    grid = FakeGrid(client_app(device_of_experiment), len(simulation.train), config)
+    result = server.start(grid, initial_arrays(simulation), num_rounds=2)
+    for record in result.train_metrics_clientapp.values():
+        assert len(record["received"]) == 3
+        assert record["dropped_nodes"] == record["excluded"] == []
+
+
+def test_uploads_of_a_rule_that_takes_other_steps_are_not_audited(said: list[str]) -> None:
+    simulation = simulation_of({"experiment": "digits/nufm", "overrides": RUNS["NUFM"][1]})
+    for rule in (WithMomentum(0.1), SimpleNamespace(pools_samples=True)):
+        other = replace(simulation, local=replace(simulation.local, rule=rule))
+        assert strategy_of_experiment(other).audit is None
+    assert "uploads are not audited: WithMomentum does not say is_plain_step" in said

@@ -1,4 +1,4 @@
-"""What nodes say of their radio: no single one may end a federation, or have the others dropped."""
+"""What nodes say of their radio: none may end a federation, or have the others dropped."""
 
 from __future__ import annotations
 
@@ -53,10 +53,18 @@ def test_one_slow_node_does_not_end_a_federation_over_a_street_cell(max_frequenc
         {"capacitance": 0.0, "cycles_per_sample": 0.0},
         {"cycles_per_sample": 1e18, "max_frequency_hz": 1e-18},
         {"channel_gain": [1e-300, 1e-300, 1e-300]},
+        {"channel_gain": [5e-324], "max_power_w": 5e-324},
+        {"channel_gain": [1e18], "max_power_w": 1e18, "capacitance": 1e18},
+        {"channel_gain": [1.0, float("nan"), 1.0]},
     ],
 )
 def test_no_number_of_a_single_node_ends_the_federation(source: str, changes: dict[str, Any]) -> None:
-    assert len(rounds_of(train(source, {4: changes}))) == 2
+    rounds = rounds_of(train(source, {4: changes}))
+    assert len(rounds) == 2
+    for record in rounds:
+        assert not record["skipped"]
+        assert set(record["dropped_nodes"]) <= {FIRST_NODE + 4}
+        assert {0, 1, 2, 3, 5, 6, 7} <= set(record["reported"])
 
 
 @pytest.mark.parametrize("gains", [[1.0, 1.0], [1.0] * 4])

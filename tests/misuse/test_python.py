@@ -13,6 +13,7 @@ import fedwave as fw
 from fedwave.errors import FedwaveError
 from fedwave.experiments.build import build_simulation
 from fedwave.runs.run import resume_run, run_experiment
+from fedwave.server import ContributionAudit
 from fedwave.wireless.cell import Cell
 from tests.runs.small_runs import Watcher, experiment
 
@@ -33,6 +34,10 @@ def problem(num_devices: int = 3, **changes: Any) -> fw.AllocationProblem:
         "delay_weight": 0.1,
     }
     return fw.AllocationProblem(**(values | changes))
+
+
+def audit(trainable: Any) -> ContributionAudit:
+    return ContributionAudit(meta_lr=0.1, similarity_penalty=1.0, variance_penalty=1.0, trainable=trainable)
 
 
 CALLS: list[tuple[Callable[[], object], str]] = [
@@ -89,6 +94,9 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: fw.dataset_from_arrays([[1], [2]], [0, 10**30]), "labels must be whole numbers"),
     (lambda: fw.dataset_from_arrays([[1], [2]], [0, 1], num_classes=10**12), "would need 58.2 TiB of memory"),
     (lambda: fw.dataset_from_arrays("digits", [0]), "inputs must be numbers"),
+    (lambda: audit("weight"), "trainable must be a collection of names, got 'weight'. Write ['weight']"),
+    (lambda: audit([]).require_names_of(["w"]), "trainable must name arrays of the model, got []"),
+    (lambda: audit(["w", "b"]).require_names_of(["w"]), "trainable must name arrays of the model, got ['b']"),
     (lambda: fw.dataset_from_arrays({}, [0]), "inputs must be numbers"),
 ]
 

@@ -21,6 +21,7 @@ def test_defaults_remember_nothing_and_plan_alike_for_all_devices() -> None:
     assert planner.after(3, inner.reports, inner.plan, all_arrived(inner.plan), state) is state
     assert planner.with_devices(present=np.array([1]), num_samples=SAMPLES) is planner
     assert planner.max_models == 256
+    assert planner.num_blocks is None
     assert planner.describe() == {}
 
 
@@ -33,6 +34,7 @@ def test_a_planner_around_another_passes_everything_on() -> None:
     for name, values in one.state.items():
         np.testing.assert_array_equal(other.state[name], values)
     assert around.max_models == inner.planner.max_models
+    assert around.num_blocks == inner.planner.num_blocks == len(inner.channel.interference_w)
     assert around.describe() == inner.planner.describe()
     assert around.describe()["method"] == "greedy"
 

@@ -71,6 +71,7 @@ class Actors:
 
     # The planner
     max_models = 17
+    num_blocks = 2
 
     def initial_state(self) -> PlannerState:
         raise AssertionError("a round starts from the state that it is given")

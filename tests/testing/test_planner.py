@@ -79,6 +79,10 @@ class KeepsNone(Around):
     max_models = 0
 
 
+class HasNoBlocks(Around):
+    num_blocks = 0
+
+
 class SaysArrays(Around):
     def describe(self) -> Any:
         return {"battery_j": np.zeros(2)}
@@ -110,6 +114,7 @@ class Counts(Around):
         (Crowded, r"plan must give each block to one device, got \[0, 0"),
         (NoRadio, r"plan must allocate the radio of a cell, got None"),
         (KeepsNone, r"max_models must be a whole number >= 1, got 0"),
+        (HasNoBlocks, r"num_blocks must be a whole number >= 1, or None without a cell, got 0"),
         (SaysArrays, r"describe must return what JSON takes, got Object of type ndarray"),
         (Counts, r"ask must rest on the state alone, so that a run can be resumed"),
         (lambda planner: None, r"must have initial_state, ask, plan, .* got none of"),

@@ -40,6 +40,11 @@ class ContributionAudit:
                 f"an audit needs meta_lr > 0 and a tolerance in [0, 1), got {self.meta_lr:g} and "
                 f"{self.tolerance:g}. Give the devices' own meta_lr."
             )
+        if isinstance(self.trainable, str):
+            raise ConfigError(
+                f"trainable must be a collection of names, got {self.trainable!r}. Write "
+                f"[{self.trainable!r}]."
+            )
         if self.max_cancellation is not None and not self.max_cancellation >= 1:
             raise ConfigError(
                 f"max_cancellation must be >= 1, got {self.max_cancellation:g}. Steps are at least as long "

@@ -103,6 +103,10 @@ def _check_properties(contract: Contract, planner: Planner) -> None:
     most: object = planner.max_models
     is_count = isinstance(most, int) and not isinstance(most, bool) and most >= 1
     contract.require(is_count, ".max_models must be a whole number >= 1", most, "Use PlannerDefaults' own.")
+    blocks: object = planner.num_blocks
+    is_known = blocks is None or (isinstance(blocks, int) and not isinstance(blocks, bool) and blocks >= 1)
+    fix = "Use that of PlannerDefaults or PlannerAround."
+    contract.require(is_known, ".num_blocks must be a whole number >= 1, or None without a cell", blocks, fix)
     told = contract.call("describe", planner.describe)
     try:
         json.dumps(dict(told))
