@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 
 from fedwave.flower import DeviceReport
 from fedwave.flower.checks import (
@@ -341,6 +341,19 @@ def test_an_error_of_the_superlink_is_said_of_the_node_that_it_stands_for_and_on
         "hello of node 5: the node reports error 3: Node Unavailable",
         "hello of node 8: no answer",
     ]
+
+
+def test_an_error_of_a_stranger_is_said_of_nobody() -> None:
+    found, reasons = read_all([asking(5)], [Message(Error(code=3, reason="what?"), reply_to=asking(9))])
+    assert (found, reasons) == ({}, ["hello of node 5: no answer"])  # messages of this grid have no ids
+
+
+def test_a_reason_is_never_long() -> None:
+    many = np.zeros(1, np.dtype([(f"field{number}", "<f4") for number in range(200)]))
+    sent, reply = first_arrays(), RecordDict({"arrays": ArrayRecord({"w": Array(many)})})
+    with pytest.raises(BadReply) as caught:
+        model_of(Message(reply, reply_to=asking(5)), sent)
+    assert len(str(caught.value)) < 200
 
 
 def test_what_nobody_foresaw_costs_a_node_its_own_reply_alone() -> None:
