@@ -20,6 +20,8 @@ DISCIPLINES = {"settings", "learning", "wireless", "data", "selection", "allocat
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     **{name: {"errors"} for name in sorted(GROUND - {"errors"})},
+    "files": {"ram"},
+    "csv_table": {"errors", "files"},
     "__main__": {"cli"},
     "settings": GROUND,
     "learning": GROUND | {"settings"},

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.errors import FedwaveError, ProblemError, did_you_mean
+from fedwave.files import read_text
 
 DEVICE = "device"  # the column that says which row is whose
+# Python's own limit, 131,072 characters, is less than the list of some 22,000 selected devices in one cell.
+csv.field_size_limit(2**31 - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +78,25 @@ def read_rows(
     lines: list[int] = []
     line = 0
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            for row in reader:
-                line = reader.line_num
-                if not (has_comments and _is_comment(row)):
-                    rows.append(row)
-                    lines.append(line)
+        reader = csv.reader(StringIO(read_text(path), newline=""), strict=True)
+        for row in reader:
+            line = reader.line_num
+            if not (has_comments and _is_comment(row)):
+                rows.append(row)
+                lines.append(line)
     except OSError as reason:
         raise error(f"Cannot read the {what} {path}: {reason.strerror or reason}. {fix}") from reason
     except (ValueError, csv.Error) as reason:  # ValueError: not UTF-8, or a zero byte in the path
+        if isinstance(reason, UnicodeDecodeError):
+            line = reason.object.count(b"\n", 0, reason.start)
         why = str(reason) if isinstance(reason, csv.Error) else "no text in UTF-8"
         raise error(f"Cannot read the {what} {path} as CSV after line {line}: {why}. {fix}") from reason
     return rows, lines
+
+
+def csv_rows(text: str) -> list[list[str]]:
+    """Return the rows of a text; raise a ``csv.Error`` if it is no CSV."""
+    return list(csv.reader(StringIO(text, newline=""), strict=True))
 
 
 def _is_comment(row: list[str]) -> bool:
@@ -116,6 +126,8 @@ def read_columns(
             f"{table.name} has {len(table.rows)} devices, but the cell has {num_devices}. "
             "Give one row per device."
         )
+    if not table.rows:
+        raise ProblemError(f"{table.name} has a header and no devices. Give one row per device.")
     place = _places(table)
     columns: dict[str, NDArray[np.float64]] = {}
     for name in table.header:
@@ -165,6 +177,6 @@ def _number(text: str, name: str, device: int, table: CsvTable, index: int) -> f
         return float(text)
     except ValueError:
         raise ProblemError(
-            f'{table.name} has {name} = "{text}" for device {device} in line {table.lines[index]}. '
+            f'{table.name} has {name} = "{text[:40]}" for device {device} in line {table.lines[index]}. '
             "Write a number."
         ) from None

@@ -124,7 +124,7 @@ def test_arrays_of_a_file_are_the_split(tmp_path):
             {},
             "as CSV after line 2: unexpected end of data. Give the path of a CSV file",
         ),
-        (b"device\n\xff\xfe\nb\nc\n", {}, "as CSV after line 0: no text in UTF-8"),
+        (b"device\n\xff\xfe\nb\nc\n", {}, "as CSV after line 1: no text in UTF-8"),
         (
             'device\na\n"b\nc"\nd\n',
             {},

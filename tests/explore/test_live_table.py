@@ -59,3 +59,44 @@ def test_a_broken_table_is_refused_in_one_line(tmp_path: Path) -> None:
     file.write_text(HEADER + "0,many,,\n")
     with pytest.raises(RunError, match="not as the run wrote it"):
         LiveTable(file).refresh()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"train_loss\n0\n", 'it has no column "round"'),
+        (b"round,train_loss\n0,1\n1\n", "line 3 has 1 of 2 values"),
+        (b"\0" * 99 + b"\n", "it is no text in UTF-8"),
+        ("round\n0\n".encode("utf-16"), "it is no text in UTF-8"),
+        (b'round,note\n0,"x\n', "unexpected end of data"),
+        (b"round,train_loss\n1,1\n0,1\n", "its rounds are not in order"),
+    ],
+)
+def test_every_kind_of_damage_is_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "rounds.csv").write_bytes(content)
+    with pytest.raises(RunError, match=said):
+        LiveTable(tmp_path / "rounds.csv").refresh()
+
+
+def test_what_was_added_is_held_against_what_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.csv"
+    file.write_bytes(b"\xef\xbb\xbf" + (HEADER + "0,1,,\n1,2,,\n").encode())
+    table = LiveTable(file)
+    table.refresh()
+    assert table.columns["round"].tolist() == [0, 1]
+    whole = file.read_bytes()
+    _grow(file, whole + b"1,3,,\n")
+    for _ in range(2):  # it is refused again, not taken for read
+        with pytest.raises(RunError, match="its rounds are not in order"):
+            table.refresh()
+    file.write_bytes(whole + b"2,3,4,\n3\n")
+    with pytest.raises(RunError, match="line 5 has 1 of 4 values"):
+        table.refresh()
+
+
+def test_a_round_of_many_devices_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.csv"
+    file.write_text(HEADER + "0,1," + " ".join(map(str, range(30_000))) + ",\n")
+    table = LiveTable(file)
+    table.refresh()
+    assert table.columns["selected_devices"][0].tolist() == list(range(30_000))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,70 @@ def test_the_page_hears_of_news_only(street_run: Path, plain_run: Path) -> None:
     assert "round must lie in 0 to 2" in page.ask("run-round", {"run": 0, "round": -1}).json["error"]
 
 
-def test_a_broken_folder_does_not_hide_the_others(street_run: Path, tmp_path: Path) -> None:
+BROKEN = [
+    ("config.toml", lambda content: b"nonsense = 1\n", "nonsense"),
+    ("config.toml", lambda content: b"", "config.toml is not as the run wrote it: it lacks name"),
+    ("rounds.csv", lambda content: content.replace(b"round,", b"turn,", 1), 'it has no column "round"'),
+    ("rounds.csv", lambda content: content.decode().encode("utf-16"), "it is no text in UTF-8"),
+    ("rounds.csv", lambda content: b"\0" * len(content), "it is no text in UTF-8"),
+    ("rounds.csv", lambda content: content + b"3,1\n", "line 5 has 2 of"),
+    ("rounds.csv", lambda content: content + b'"', None),
+    ("rounds.csv", lambda content: b"\xef\xbb\xbf" + content, None),
+]
+
+
+@pytest.mark.parametrize(("file", "damage", "said"), BROKEN)
+def test_a_broken_folder_does_not_hide_the_others(
+    street_run: Path, tmp_path: Path, file: str, damage: Any, said: str | None
+) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(street_run, broken)
-    (broken / "config.toml").write_text("nonsense = 1\n")
+    (broken / file).write_bytes(damage((broken / file).read_bytes()))
     found = Page(str(broken), str(street_run)).ask("runs").json["runs"]
-    assert "nonsense" in found[0]["error"]
     assert found[1]["num_rounds"] == 3
+    if said is None:
+        assert found[0]["num_rounds"] == 3
+    else:
+        assert said in found[0]["error"]
+        assert found[0]["path"] == str(broken)
     json.dumps(found)
+
+
+def test_a_named_pipe_does_not_hide_the_others(street_run: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(street_run, broken)
+    (broken / "rounds.csv").unlink()
+    os.mkfifo(broken / "rounds.csv")
+    found = Page(str(broken), str(street_run)).ask("runs").json["runs"]
+    assert "it is a named pipe, not a regular file" in found[0]["error"]
+    assert found[1]["num_rounds"] == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b",transmit_power_w,", b",power,", 'it has no column "transmit_power_w"'),
+        (b"round,device,", b"round,gadget,", 'it has no column "device"'),
+        (b"\n1,", b"\n0,", "its rounds do not have the same"),
+    ],
+)
+def test_devices_that_are_not_as_the_run_wrote_them_are_one_line(
+    street_run: Path, tmp_path: Path, old: bytes, new: bytes, said: str
+) -> None:
+    shutil.copytree(street_run, tmp_path / "run")
+    file = tmp_path / "run" / "devices.csv"
+    content = file.read_bytes()
+    assert old in content
+    file.write_bytes(content.replace(old, new, 1))
+    with pytest.raises(RunError, match=said):
+        RunView.open(tmp_path / "run").round(0)
+
+
+def test_a_table_that_lacks_a_device_is_one_line(street_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(street_run, tmp_path / "run")
+    file = tmp_path / "run" / "devices.csv"
+    lines = file.read_text().splitlines(keepends=True)
+    per_round = sum(line.startswith("1,") for line in lines)
+    file.write_text("".join(lines[: per_round + 3] + lines[per_round + 4 :]))
+    with pytest.raises(RunError, match=f"do not have the same {per_round} devices"):
+        RunView.open(tmp_path / "run").devices()

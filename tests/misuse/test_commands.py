@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -146,9 +147,9 @@ def test_a_run_folder_is_not_run_into_again(fedwave: Fedwave) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("config.toml", b"", "is not what the run was started with"),
+        ("config.toml", b"", "config.toml is not as the run wrote it: it lacks name"),
         ("config.toml", b"\xff", "not a text file in UTF-8"),
-        ("config.toml", b"seed = 1", "is not what the run was started with"),
+        ("config.toml", b"seed = 1", "config.toml is not as the run wrote it: it lacks name"),
         ("environment.json", b"[]", "it holds a list, not a table"),
         ("environment.json", b"", "cannot read run/environment.json"),
         ("checkpoint.safetensors", b"", "cannot be read"),
@@ -176,11 +177,18 @@ def test_a_damaged_run_is_not_gone_on_with(
     [
         (b"", "has no rounds yet"),
         (b"round\n", "has no rounds yet"),
-        (b"round,train_loss\n0\n", "is not as the run wrote it"),
+        (b"round,train_loss\n0\n", "line 2 has 1 of 2 values"),
         (b"round,train_loss\nx,1\n", "is not as the run wrote it"),
         (b"round,train_loss\n" + b"9" * 30 + b",1\n", "is not as the run wrote it"),
-        (b"\xff\xff", "has no rounds yet"),
-        (b'a\n"' + b"x" * 200_000, "has no rounds yet"),
+        (b"round,train_loss\n0,1\n1,2\n1,3\n", "its rounds are not in order"),
+        (b"round,train_loss\n1,1\n0,2\n", "its rounds are not in order"),
+        (b"train_loss\n1\n", 'it has no column "round"; it begins with'),
+        (b"round,a,a\n0,1,2\n", "it has two columns of one name"),
+        (b"\xff\xff", "it is no text in UTF-8"),
+        (b"\0" * 400, "it is no text in UTF-8"),
+        ("round,train_loss\n0,1\n".encode("utf-16"), "it is no text in UTF-8"),
+        ("round,train_loss\n0,1\n".encode("utf-16-le"), "it is no text in UTF-8"),
+        (b'round,note\n0,"' + b"x" * 200_000 + b"\n", "unexpected end of data"),
     ],
 )
 def test_a_damaged_table_is_not_compared(fedwave: Fedwave, finished: Path, content: bytes, said: str) -> None:
@@ -251,12 +259,12 @@ def test_a_disk_that_is_full_at_the_start_leaves_no_run(
 
 def test_a_read_only_folder_is_one_line(fedwave: Fedwave, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fedwave("run", "digits/nufm", *SMALL, "-o", "run").code == 0
-    original = Path.open
+    original = os.open
 
-    def read_only(self: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
-        if set(mode) & set("wax+"):
-            raise PermissionError(errno.EROFS, "Read-only file system", str(self))
-        return original(self, mode, *arguments, **options)
+    def read_only(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise PermissionError(errno.EROFS, "Read-only file system", str(path))
+        return original(path, flags, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", read_only)
+    monkeypatch.setattr(os, "open", read_only)
     fedwave.refuses(["resume", "run", "-q"], "cannot write to the run folder run: Read-only file system")

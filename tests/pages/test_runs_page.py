@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
+from fedwave.errors import RunError
 from fedwave.experiments import load_experiment
 from fedwave.pages.page import write_page
 from fedwave.pages.runs_page import runs_page
@@ -64,3 +66,24 @@ def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:
     )
     charts = embedded(runs_page([read_run(run.path)]))
     assert set(charts) == {"curves", "selection"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace("device", "gadget", 1), 'it has no column "device"'),
+        (lambda text: text.replace("cumulative_energy_j", "joules", 1), 'no column "cumulative_energy_j"'),
+        (lambda text: text.replace("round", "turn", 1), 'it has no column "round"'),
+        (lambda text: "".join(text.splitlines(keepends=True)[:2]), "says that it was selected"),
+        (lambda text: "", "has no rounds yet"),
+    ],
+)
+def test_devices_that_are_not_as_the_run_wrote_them_are_one_line(runs, tmp_path, change, said) -> None:
+    shutil.copytree(runs[0].path, tmp_path / "run")
+    file = tmp_path / "run" / "devices.csv"
+    file.write_text(change(file.read_text()))
+    with pytest.raises(RunError, match=said) as caught:
+        runs_page([read_run(tmp_path / "run")])
+    assert "devices.csv" in str(caught.value)
+    file.unlink()
+    assert "selection" not in embedded(runs_page([read_run(tmp_path / "run")]))  # it may be left out

@@ -24,7 +24,7 @@ from fedwave.runs.kept_runs import KeptRun, KeptRuns
 
 
 def kept(key: str, *, seconds: float = 11.5, num_remembered: int = 0) -> KeptRun:
-    return KeptRun(key, "", {}, 1, seconds, num_remembered, {}, {name: [1.0] for name in FULL})
+    return KeptRun(key, "", {}, 1, seconds, num_remembered, {"accuracy": 0.5}, {name: [1.0] for name in FULL})
 
 
 def test_runs_are_grouped_by_what_they_share(tmp_path) -> None:

@@ -43,7 +43,7 @@ def contents(folder: Path) -> dict[str, Any]:
     return {
         **tables,
         "model": (folder / "model.safetensors").read_bytes(),
-        "checkpoint": (folder / "checkpoint.safetensors").read_bytes(),
+        "checkpoint": checkpoint(folder),
         "summary": summary,
         "config": (folder / "config.toml").read_text(),
     }
@@ -53,11 +53,11 @@ def results(folder: Path) -> dict[str, Any]:
     """What a run leaves, but for its settings: for runs that differ in when they save or what they read."""
     found = contents(folder)
     del found["config"]
-    return {**found, "checkpoint": checkpoint(folder)}
+    return found
 
 
 def checkpoint(folder: Path) -> tuple[int, dict[str, bytes]]:
-    """The round and the bytes of a run's checkpoint, without the name of the run."""
+    """The round and the tensors of a run's checkpoint; its checksums are also of the time it took."""
     state = RunFolder(folder).load_checkpoint()
     assert state is not None
     return state.next_round, {name: value.numpy().tobytes() for name, value in state.to_tensors().items()}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from fedwave.errors import RunError
+from fedwave.runs.checkpoint import Checkpoint
 from fedwave.runs.run import resume_run, run_experiment
 from tests.runs.small_runs import (
     AskToStopAfter,
@@ -110,6 +110,16 @@ def cut_last_line(text: str) -> str:
     return text[:-5]
 
 
+def swap_last_lines(text: str) -> str:
+    *before, one, other = text.splitlines(keepends=True)
+    return "".join([*before, other, one])
+
+
+def edit_a_digit(text: str) -> str:
+    at = next(place for place in range(len(text) - 1, 0, -1) if text[place].isdigit())
+    return text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :]
+
+
 def as_a_spreadsheet(text: str) -> str:
     return "\ufeff" + text.replace(",", ";")
 
@@ -118,15 +128,17 @@ def as_a_spreadsheet(text: str) -> str:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (drop_last_line, "rows of round 1, which the checkpoint contains"),
-        (cut_last_line, "rows of round 1, which the checkpoint contains"),
-        (as_a_spreadsheet, "is not as the run wrote it (it begins with"),
-        (lambda text: "", "is not as the run wrote it"),
-        (lambda text: text.replace("\n", "\r\n"), "is not as the run wrote it"),
-        (None, "is gone"),
+        (drop_last_line, "bytes that the checkpoint counts on)"),
+        (cut_last_line, "bytes that the checkpoint counts on)"),
+        (as_a_spreadsheet, "bytes were changed; did another program save it?)"),
+        (lambda text: "", "is not as the run wrote it (it has 0 of the"),
+        (lambda text: text.replace("\n", "\r\n"), "bytes were changed"),
+        (swap_last_lines, "bytes were changed"),
+        (edit_a_digit, "bytes were changed"),
+        (None, "is gone, and the checkpoint cannot rebuild it"),
     ],
 )
-def test_a_table_that_lacks_rows_is_refused_and_can_be_computed_again(
+def test_a_table_that_is_not_as_the_run_wrote_it_is_refused_and_can_be_computed_again(
     tiny_run: Path, cut: Path, table: str, damage: Callable[[str], str] | None, said: str
 ) -> None:
     file = cut / table
@@ -146,25 +158,19 @@ def test_a_table_that_lacks_rows_is_refused_and_can_be_computed_again(
 # Checkpoints that are not of this run ---------------------------------------------------------------------
 
 
+def rewrite_checkpoint(folder: Path, change: Callable[[Checkpoint], Checkpoint]) -> None:
+    """Write the checkpoint anew after a change, with a checksum that fits."""
+    path = folder / "checkpoint.safetensors"
+    path.write_bytes(change(Checkpoint.from_bytes(path.read_bytes())).to_bytes())
+
+
 def change_tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
-    """Write the checkpoint anew, with its own name, after a change."""
-    from safetensors import safe_open
+    def changed(saved: Checkpoint) -> Checkpoint:
+        tensors = dict(saved.tensors)
+        change(tensors)
+        return replace(saved, tensors=tensors)
 
-    path = folder / "checkpoint.safetensors"
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata()
-    tensors = load_file(path)
-    change(tensors)
-    save_file(tensors, path, metadata)
-
-
-def change_next_round(folder: Path, next_round: object) -> None:
-    from safetensors import safe_open
-
-    path = folder / "checkpoint.safetensors"
-    with safe_open(path, framework="pt") as file:
-        about = json.loads(file.metadata()["run"])
-    save_file(load_file(path), path, {"run": json.dumps(about | {"next_round": next_round})})
+    rewrite_checkpoint(folder, changed)
 
 
 WEIGHT = "parameters.linear1.weight"
@@ -197,7 +203,7 @@ def test_a_checkpoint_that_does_not_fit_is_refused(
 
 @pytest.mark.parametrize("next_round", [-1, 99, 5, 10**30, "2", 2.0, None, True, [2]])
 def test_a_checkpoint_of_a_round_that_cannot_be_is_refused(cut: Path, next_round: object) -> None:
-    change_next_round(cut, next_round)
+    rewrite_checkpoint(cut, lambda saved: replace(saved, next_round=next_round))
     before = files_of(cut)
     with pytest.raises(RunError, match=r"num_rounds may only grow|does not say which run and round"):
         resume_run(cut)
@@ -208,6 +214,6 @@ def test_the_checkpoint_of_another_run_is_refused(cut: Path, tmp_path: Path) -> 
     other = run_experiment(tiny(seed=5), tmp_path / "other", observers=[AskToStopAfter(1)]).path
     (cut / "checkpoint.safetensors").write_bytes((other / "checkpoint.safetensors").read_bytes())
     before = files_of(cut)
-    with pytest.raises(RunError, match="belongs to another run. Restore the right one, or compute"):
+    with pytest.raises(RunError, match="belongs to another run. Restore it, or compute"):
         resume_run(cut)
     assert files_of(cut) == before

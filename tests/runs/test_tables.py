@@ -139,7 +139,15 @@ def test_the_totals_of_a_run_come_back_to_the_last_bit(tmp_path: Path) -> None:
         ("round,train_loss\n0,high\n", "is not as the run wrote it .*Restore it"),
         ("round,train_loss\n0.5,1\n", "is not as the run wrote it .*Restore it"),
         ("round,train_loss\n0,1,2\n", "is not as the run wrote it .*Restore it"),
-        ("round,train_loss\n0,1\n1\n", "is not as the run wrote it .*Restore it"),
+        ("round,train_loss\n0,1\n1\n", r"\(line 3 has 1 of 2 values\). Restore it"),
+        ("round,train_loss\n0,1\n\n1,2\n", r"\(line 3 has 0 of 2 values\)"),
+        ("train_loss\n0\n", 'it has no column "round"; it begins with .train_loss.'),
+        ("round,round\n0,0\n", "it has two columns of one name"),
+        ("round,train_loss\n0,1\n0,2\n", "its rounds are not in order"),
+        ("round,train_loss\n1,1\n0,2\n", "its rounds are not in order"),
+        ("round,train_loss\n-1,1\n", "its rounds are not in order"),
+        ("round,train_los", "has no rounds yet"),
+        ("round,train_loss\n0,1", "has no rounds yet"),
     ],
 )
 def test_a_table_that_was_tampered_with_is_one_line(tmp_path: Path, text: str | None, message: str) -> None:
@@ -148,3 +156,32 @@ def test_a_table_that_was_tampered_with_is_one_line(tmp_path: Path, text: str | 
     with pytest.raises(RunError, match=message) as caught:
         read_table(tmp_path / ROUNDS)
     assert "\n" not in str(caught.value)
+
+
+def test_a_byte_order_mark_and_the_half_last_line_of_a_killed_run_are_no_matter(tmp_path: Path) -> None:
+    (tmp_path / ROUNDS).write_bytes(b"\xef\xbb\xbfround,train_loss\n0,1\n3,0.5\n4,0.2\xc3")
+    table = read_table(tmp_path / ROUNDS)
+    assert (table["round"].tolist(), table["train_loss"].tolist()) == ([0, 3], [1.0, 0.5])
+
+
+@pytest.mark.parametrize("content", [b"\0" * 99, b"round\n\0\n", "round\n0\n".encode("utf-16")])
+def test_what_is_no_text_is_not_taken_for_a_table_without_rounds(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ROUNDS).write_bytes(content)
+    with pytest.raises(RunError, match="it is no text in UTF-8; did another program save it"):
+        read_table(tmp_path / ROUNDS)
+
+
+def test_a_column_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / DEVICES).write_text("round,device,battery_j\n0,4,1\n0,2,1\n")
+    assert read_table(tmp_path / DEVICES, required=["device"])["device"].tolist() == [4, 2]
+    with pytest.raises(RunError, match='devices.csv is not as the run wrote it .it has no column "energy_j"'):
+        read_table(tmp_path / DEVICES, required=["device", "energy_j"])
+
+
+def test_a_round_that_selects_a_hundred_thousand_devices_is_read_again(tmp_path: Path) -> None:
+    chosen = np.arange(100_000) * 7
+    text = to_csv([[0, chosen.tolist()], [1, []]], ["round", "selected_devices"])
+    (tmp_path / ROUNDS).write_text(text)
+    first, second = read_table(tmp_path / ROUNDS)["selected_devices"]
+    np.testing.assert_array_equal(first, chosen)
+    assert second.size == 0

@@ -13,6 +13,7 @@ import numpy as np
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.csv_table import read_columns
 from fedwave.errors import ProblemError, did_you_mean, shown
+from fedwave.files import read_text
 from fedwave.ram import require_memory
 from fedwave.toml_text import toml_from_text
 from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
@@ -82,7 +83,7 @@ def load_problem(path: str | Path, *, devices_csv: str | Path | None = None) -> 
     """Return the problem in a TOML file; ``devices_csv`` replaces or completes its [devices] table."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a zero byte in the name
         reason = getattr(error, "strerror", None) or "not a text file"
         raise ProblemError(

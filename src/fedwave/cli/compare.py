@@ -15,8 +15,8 @@ def compare(
         None,
         "--target",
         min=0.0,
-        help="Held-out accuracy (or other metric) whose cost is compared, e.g. 0.6. Default: the best "
-        "that all runs reach.",
+        help="Held-out accuracy (or other metric) whose cost is compared; a share is at most 1, e.g. 0.6. "
+        "Default: the best that all runs reach.",
     ),
 ) -> None:
     """Compare runs: tables and a picture. Runs of one name are averaged over their seeds.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -39,7 +37,7 @@ def presets(
     Console().print(table)
 
 
-def new(folder: Path = typer.Argument(..., metavar="FOLDER", help="Folder to make; new or empty.")) -> None:
+def new(folder: str = typer.Argument(..., metavar="FOLDER", help="Folder to make; new or empty.")) -> None:
     """Start a project: a commented experiment, a radio cell, a model and a README that says how to go on.
 
     Example: `fedwave new my-project`

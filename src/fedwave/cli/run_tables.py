@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
+from fedwave.errors import ConfigError
 from fedwave.intervals import interval
+from fedwave.learning.tasks import Metric
 from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name
 
 
@@ -52,8 +55,9 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
 
 def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> Table:
     """Return what each setting paid for the target metric: rounds, and over a cell seconds and joules."""
-    wanted = common_target(runs) if target is None else target
-    shown = f"{wanted:.0%}" if common_metric(runs).is_share else f"{wanted:.3g}"
+    metric = common_metric(runs)
+    wanted = common_target(runs) if target is None else _checked_target(target, metric)
+    shown = f"{wanted:.0%}" if metric.is_share else f"{wanted:.3g}"
     table = _table("run", f"rounds to {shown}", "seconds", "joules", "reached by")
     for name, group in group_by_name(runs).items():
         costs = [cost for run in group if (cost := run.cost_of_reaching(wanted)) is not None]
@@ -65,6 +69,15 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
             f"{len(costs)} of {len(group)} seed{'s' if len(group) > 1 else ''}",
         )
     return table
+
+
+def _checked_target(target: float, metric: Metric) -> float:
+    if metric.is_share and not 0.0 <= target <= 1.0:
+        meant = f"Did you mean {target / 100.0:g}?" if 1.0 < target <= 100.0 else "Give a share, e.g. 0.6."
+        raise ConfigError(f"the target {metric.name} must lie in 0 to 1, got {target:g}. {meant}")
+    if not math.isfinite(target):
+        raise ConfigError(f"the target {metric.name} must be a number, got {target:g}. Give a finite one.")
+    return target
 
 
 def _table(*headings: str) -> Table:

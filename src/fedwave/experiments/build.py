@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load
 
 from fedwave.data import (
     Dataset,
@@ -34,6 +34,7 @@ from fedwave.devices.ray.executor import ray_devices
 from fedwave.errors import ConfigError, ModelError, require_type
 from fedwave.experiments.federation import build_federation
 from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
+from fedwave.files import read_bytes
 from fedwave.learning import Model, Parameters, Task, build_model
 from fedwave.learning.models import UserModel
 from fedwave.learning.models.suitability import NUM_EXAMPLES
@@ -264,7 +265,7 @@ def warm_start(experiment: Experiment, model: Model) -> Callable[[], Parameters]
 def load_parameters(path: Path, model: Model) -> Parameters:
     """Return the parameters in a ``model.safetensors``, which must be those of this model."""
     try:
-        state = load_file(path)
+        state = load(read_bytes(path))
     except FileNotFoundError as error:
         raise ModelError(f"model.path {path} does not exist. Give the model.safetensors of a run.") from error
     except (OSError, SafetensorError) as error:

@@ -13,6 +13,8 @@ FILES = ("README.md", "experiment.toml", "cell.toml", "my_model.py")
 def write_project(folder: Path | str) -> list[Path]:
     """Write the files of a new project into a folder, which must be new or empty; return their paths."""
     require_type(folder, (str, Path), name="the folder", fix="Give its path.")
+    if str(folder) == "":
+        raise ConfigError('the folder must have a name, got "". Write . for the current folder.')
     target = Path(folder)
     _require_free(target)
     shipped = resources.files("fedwave.experiments") / "project"

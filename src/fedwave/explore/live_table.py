@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fedwave.errors import RunError
-from fedwave.runs.tables import typed_columns
+from fedwave.files import open_file, read_rest
+from fedwave.runs.tables import require_order, rows_of_bytes, typed_columns
 
 
 @dataclass(eq=False)
@@ -32,12 +32,12 @@ class LiveTable:
     def refresh(self) -> None:
         """Read what was added; a file that was replaced or cut, as on resume, is read anew."""
         try:
-            with self.path.open("rb") as file:
-                found = self.path.stat()
+            with open_file(self.path) as file:
+                found = os.fstat(file.fileno())
                 if found.st_ino != self._inode or found.st_size < self._offset:
                     self._forget(found.st_ino)
                 file.seek(self._offset)
-                added = file.read()
+                added = read_rest(file)
         except FileNotFoundError:  # before the first round
             self._forget(0)
             return
@@ -45,23 +45,24 @@ class LiveTable:
             raise RunError(f"cannot read {self.path}: {error.strerror}. Give the folder of a run.") from error
         whole = added[: added.rfind(b"\n") + 1]
         if whole:
-            self._append(whole.decode("utf-8", errors="replace"))
+            self._append(whole)
             self._offset += len(whole)
+        elif not self._header:  # the beginning of a header, if it is any text
+            rows_of_bytes(self.path, added)
 
     def _forget(self, inode: int) -> None:
         self.columns, self._header, self._offset, self._inode = {}, [], 0, inode
 
-    def _append(self, text: str) -> None:
-        rows = list(csv.reader(io.StringIO(text, newline="")))
+    def _append(self, content: bytes) -> None:
+        rows = rows_of_bytes(self.path, content)
         if not self._header:
             self._header, *rows = rows
         if not rows:
             return
-        try:
-            new = typed_columns(self.path.name, self._header, rows)
-        except (ValueError, OverflowError) as error:
-            raise RunError(f"{self.path} is not as the run wrote it ({error}). Restore it.") from error
-        self.columns = {name: _joined(self.columns.get(name), added) for name, added in new.items()}
+        new = typed_columns(self.path, self._header, rows, first_line=2 + self.num_rows)
+        joined = {name: _joined(self.columns.get(name), added) for name, added in new.items()}
+        require_order(self.path, joined["round"])
+        self.columns = joined
 
 
 def _joined(before: Any, added: Any) -> Any:

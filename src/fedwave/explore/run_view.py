@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from fedwave.errors import RunError
-from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.explore.answer import places_of
 from fedwave.explore.live_table import LiveTable
 from fedwave.json_values import json_value
 from fedwave.runs.compare import FinishedRun
-from fedwave.runs.folder import CONFIG, SUMMARY, RunFolder
+from fedwave.runs.folder import SUMMARY, RunFolder
 from fedwave.runs.tables import DEVICES, ROUNDS
 from fedwave.units import FloatArray, IntArray, linear_to_db
 from fedwave.wireless.cell import Cell
 
 PHASES = ("compute", "upload", "downlink", "report", "idle")
+_UPLOADS = ("transmit_power_w", "upload_time_s", "upload_energy_j", "is_received")
 _CURVES = ("train_loss", "heldout_loss", "cumulative_delay_s", "cumulative_energy_j", "num_selected")
 
 
@@ -41,7 +41,7 @@ class RunView:
     @cached_property
     def experiment(self) -> Experiment:
         """The run's settings."""
-        return load_experiment(self.path / CONFIG)
+        return RunFolder(self.path).experiment()
 
     @cached_property
     def _rounds(self) -> LiveTable:
@@ -83,13 +83,13 @@ class RunView:
             for phase in PHASES
             if f"{phase}_energy_j" in columns
         }
-        selected = _grid(columns["is_selected"], shape) if "is_selected" in columns else np.zeros(shape)
-        received = _grid(columns["is_received"], shape) if "is_received" in columns else selected
+        selected = (_grid(columns["is_selected"], shape) if "is_selected" in columns else np.zeros(shape)) > 0
+        received = _grid(columns["is_received"], shape) > 0 if "is_received" in columns else selected
         return {
             "device": ids.tolist(),
             "num_rounds": shape[0],
             # 0: not selected, 1: selected but lost, 2: received; a string of digits for each round
-            "fate": ["".join(map(str, row)) for row in (selected + received).astype(int).tolist()],
+            "fate": ["".join(map(str, row)) for row in (selected + received.astype(int)).tolist()],
             "energy_j": energies,
             "battery": _battery(columns, shape),
         }
@@ -105,6 +105,9 @@ class RunView:
         row = {name: values[part] for name, values in columns.items()}
         if "block" not in row:
             raise RunError(f"{self.path} has no radio cell, so no map. Give a run over a cell.")
+        missing = [name for name in _UPLOADS if name not in row]
+        if missing:
+            raise self._not_as_written(f'it has no column "{missing[0]}"')
         device = np.flatnonzero(row["block"] >= 0)
         nothing = np.full(shape[1], np.nan)
         with np.errstate(invalid="ignore"):
@@ -155,7 +158,14 @@ class RunView:
         num_devices = int(np.count_nonzero(columns["round"] == columns["round"][0]))
         num_rounds = len(columns["round"]) // num_devices
         whole = {name: values[: num_rounds * num_devices] for name, values in columns.items()}
-        return whole, whole["device"][:num_devices], (num_rounds, num_devices)
+        shape = (num_rounds, num_devices)
+        rounds, ids = whole["round"].reshape(shape), whole["device"].reshape(shape)
+        if (rounds != rounds[:, :1]).any() or (ids != ids[0]).any():
+            raise self._not_as_written(f"its rounds do not have the same {num_devices} devices")
+        return whole, ids[0], shape
+
+    def _not_as_written(self, why: str) -> RunError:
+        return RunError(f"{self.path / DEVICES} is not as the run wrote it ({why}). Restore it.")
 
 
 def _grid(values: FloatArray, shape: tuple[int, int]) -> FloatArray:

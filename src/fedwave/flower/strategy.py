@@ -151,10 +151,10 @@ class TwoPhase(Strategy):
             )
         if saved is None or saved.next_round == 0:
             self._folder.save_checkpoint(self._state_with(initial_arrays), self.identity)
-            self._folder.forget_from(0)
+            self._folder.cut_tables()
             return initial_arrays, 0
         log(INFO, "the checkpoint has %d rounds: going on from there", saved.next_round)
-        self._folder.forget_from(saved.next_round)
+        self._folder.cut_tables()
         self._state = saved
         arrays = to_record(from_parameters(saved.parameters), order=initial_arrays)
         self._has_used_uploads = any(arrays[name].data != initial_arrays[name].data for name in arrays)

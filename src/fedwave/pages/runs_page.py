@@ -17,7 +17,7 @@ from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_over
 from fedwave.plots.runs import run_chart
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
-from fedwave.runs.tables import DEVICES, read_table
+from fedwave.runs.tables import DEVICES, ROUNDS, read_table
 
 Groups = dict[str, list[FinishedRun]]
 
@@ -80,6 +80,11 @@ def _selection(groups: Groups) -> list[Section]:
             place = {int(device): at for at, device in enumerate(devices)}
             for row in chosen:
                 for device in row:
+                    if int(device) not in place:
+                        raise RunError(
+                            f"{run.path / DEVICES} has no device {device}, but {ROUNDS} says that it was "
+                            "selected. Restore both; tables are not to be edited."
+                        )
                     counts[place[int(device)]] += 1
             shares.append(np.sort(100.0 * counts / run.num_rounds)[::-1])
         if shares:
@@ -96,12 +101,10 @@ def _selection(groups: Groups) -> list[Section]:
 
 
 def _devices(run: FinishedRun) -> list[int] | None:
-    """Return the numbers of a run's training devices, from devices.csv."""
-    try:
-        table = read_table(run.path / DEVICES)
-    except RunError:
+    """Return the numbers of a run's training devices, from devices.csv; None if it has no such table."""
+    if not (run.path / DEVICES).exists():
         return None
-    return sorted({int(device) for device in table["device"]})
+    return sorted({int(device) for device in read_table(run.path / DEVICES)["device"]})
 
 
 def _over_a_cell(groups: Groups) -> list[Section]:
@@ -134,10 +137,9 @@ def _per_device(groups: Groups) -> list[Chart]:
     for index, (name, group) in enumerate(groups.items()):
         rows = []
         for run in group:
-            try:
-                table = read_table(run.path / DEVICES)
-            except RunError:
+            if not (run.path / DEVICES).exists():
                 continue
+            table = read_table(run.path / DEVICES, required=["cumulative_energy_j"])
             last = table["round"] == table["round"].max()
             rows.append(np.sort(table["cumulative_energy_j"][last])[::-1])
         if rows:

@@ -20,6 +20,7 @@ from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.reproduce.wanted_runs import RunCosts, WantedRun, grouped, missing_runs, wanted_runs
 from fedwave.runs.batch import Progress, run_batch
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
+from fedwave.runs.lock import locked
 from fedwave.runs.round_cache import RoundCache
 
 RUNS = "runs"  # folder of the finished runs, gathered in runs.jsonl when all are made
@@ -113,7 +114,9 @@ def reproduce(
             progress=progress,
         )
     kept.gather()
-    return write_report(request, out)
+    kept.folder.mkdir(parents=True, exist_ok=True)
+    with locked(kept.folder, waits=True):  # another may write its report into the same files
+        return write_report(request, out)
 
 
 def write_report(request: ReproductionRequest, out: Path) -> Reproduction:

@@ -14,12 +14,12 @@ import numpy as np
 
 from fedwave.data import Dataset
 from fedwave.devices.base import HeldOutResult
-from fedwave.errors import DivergenceError
+from fedwave.errors import DivergenceError, RunError
 from fedwave.experiments import Experiment
 from fedwave.experiments.build import build_simulation, faulty_devices, load_experiment_dataset
 from fedwave.experiments.schema import DataSection
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
-from fedwave.reproduce.test_readings import OWN_TEST, read_test
+from fedwave.reproduce.test_readings import FIGURES, OWN_TEST, read_test
 from fedwave.runs.kept_runs import KeptRun, curve_of
 from fedwave.runs.provenance import processor, run_key, versions
 from fedwave.runs.round_cache import RoundCache, with_cache
@@ -204,6 +204,19 @@ def figures_of(columns: Mapping[str, FloatArray], *, is_timed: bool) -> dict[str
         "falls": over_rounds(np.sum, "falls"),
         "cpu_time_s": float(np.median(times)) if is_timed and times.size else math.nan,
     }
+
+
+def require_figures(run: KeptRun, where: Path) -> None:
+    """Raise if a run that was kept in ``where`` lacks a figure that is counted on."""
+    wrong = {"accuracy"} - set(run.figures)
+    for judgements in run.test_readings.values():
+        wrong |= {OWN_TEST} - set(judgements)
+        wrong |= {name for own in judgements.values() for name in set(FIGURES) - set(own)}
+    if wrong:
+        raise RunError(
+            f"the finished run {run.key} of {where} does not have the figures of a run: it lacks "
+            f'"{min(wrong)}". Delete its line to run it anew.'
+        )
 
 
 def accuracy_after(run: KeptRun, rounds: int) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fedwave.experiments import Experiment, load_experiment
 from fedwave.reproduce.items import FigurePoint, Item
 from fedwave.reproduce.profile import Profile
-from fedwave.reproduce.single_run import single_run
+from fedwave.reproduce.single_run import require_figures, single_run
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 from fedwave.runs.round_cache import learning_key
 
@@ -40,7 +40,10 @@ class WantedRun:
 
     def found(self, kept: KeptRuns) -> KeptRun | None:
         """Return what is kept of it, if it was run."""
-        return kept.find(self.key, with_readings=self.point.with_readings, curves=self.point.curves)
+        found = kept.find(self.key, with_readings=self.point.with_readings, curves=self.point.curves)
+        if found is not None:
+            require_figures(found, kept.gathered)
+        return found
 
 
 def wanted_runs(

@@ -1,18 +1,19 @@
-"""Whether a run folder is whole before a run goes on in it: the checkpoint fits, and no row is missing."""
+"""Whether checkpoint and tables fit the simulation that goes on with them."""
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
 from pathlib import Path
 
 import torch
 
 from fedwave.errors import RunError
-from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, round_of
+from fedwave.files import blocks_of, open_file
+from fedwave.runs.folder import RunFolder
 from fedwave.simulation.columns import table_headers
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
+
+_LONGEST_HEADER = 1 << 20
 
 
 def require_fitting_state(folder: Path, state: State, simulation: Simulation) -> None:
@@ -50,70 +51,23 @@ def require_fitting_state(folder: Path, state: State, simulation: Simulation) ->
         raise _unfit(folder, f"holds the energy of {len(state.ledger.device_energy_j)} devices")
 
 
-def require_whole_tables(folder: Path, next_round: int, simulation: Simulation) -> None:
-    """Raise if a table lacks rows of rounds that the checkpoint contains, or is not as the run wrote it."""
-    if next_round == 0:
-        return
+def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
+    """Raise if a table that the checkpoint counts on has other columns than this simulation writes."""
     headers = table_headers(
         simulation.task.metric,
         over_cell=simulation.federation.world.counts_costs,
         num_local_steps=simulation.local.num_local_steps,
     )
-    rounds = _rows(folder / ROUNDS, headers[ROUNDS], next_round)
-    _require_rows(folder, ROUNDS, rounds, dict.fromkeys(range(next_round), 1))
-    devices = _rows(folder / DEVICES, headers[DEVICES], next_round)
-    _require_rows(folder, DEVICES, devices, dict.fromkeys(range(next_round), len(simulation.train)))
-    column = headers[ROUNDS].index("heldout_loss")
-    evaluated = [int(row[0]) for row in rounds if row[column]]
-    if evaluated:
-        heldout = _rows(folder / HELDOUT, headers[HELDOUT], next_round)
-        _require_rows(folder, HELDOUT, heldout, dict.fromkeys(evaluated, len(simulation.heldout)))
-
-
-def _rows(path: Path, header: list[str], next_round: int) -> list[list[str]]:
-    """Return a table's rows of the rounds before ``next_round``, after checking their form."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            first, *lines = file.readlines() or [""]
-    except FileNotFoundError:
-        raise RunError(f"{path} is gone, {_rebuild(path.parent)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"cannot read {path}: {error}; {_rebuild(path.parent)}") from error
-    if first != ",".join(header) + "\n":
-        raise RunError(
-            f"{path} is not as the run wrote it (it begins with {first.strip()[:60]!r}; did another "
-            f"program save it?), {_rebuild(path.parent)}"
-        )
-    # What is cut off at its end, or belongs to later rounds, is cut off on resume.
-    before = [line for line in lines if line.endswith("\n") and round_of(line) < next_round]
-    try:
-        rows = list(csv.reader(before))
-    except csv.Error as error:
-        raise RunError(f"cannot read {path}: {error}; {_rebuild(path.parent)}") from error
-    for row in rows:
-        if len(row) != len(header) or round_of(row[0]) < 0:
+    for name in folder.counted_tables:
+        path = folder.path / name
+        with open_file(path) as file:
+            first = next(blocks_of(file, _LONGEST_HEADER), b"").partition(b"\n")[0]
+        if first.decode(errors="replace") != ",".join(headers[name]):
             raise RunError(
-                f"{path} is not as the run wrote it (a row has {len(row)} of {len(header)} values and begins "
-                f"with {','.join(row)[:40]!r}), {_rebuild(path.parent)}"
+                f"{path} has other columns than this version of fedwave writes (it begins with "
+                f"{first[:60].decode(errors='replace')!r}). Resume it with the version that began it, or "
+                f"compute the run again with: fedwave resume {folder.path} --from-start"
             )
-    return rows
-
-
-def _require_rows(folder: Path, name: str, rows: list[list[str]], expected: dict[int, int]) -> None:
-    found = Counter(int(row[0]) for row in rows)
-    for k, count in expected.items():
-        if found[k] != count:
-            raise RunError(
-                f"{folder / name} has {found[k]} of {count} rows of round {k}, which the "
-                f"checkpoint contains, {_rebuild(folder)}"
-            )
-
-
-def _rebuild(folder: Path) -> str:
-    return (
-        "and the checkpoint cannot rebuild it. Restore it, or compute the run again to the same tables with: "
-        f"fedwave resume {folder} --from-start"
-    )
 
 
 def _unfit(folder: Path, what: str) -> RunError:

@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from fedwave.errors import RunError, require_type
-from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
 from fedwave.intervals import Interval, Ratio, interval, ratio_interval
 from fedwave.learning.tasks import TASKS, Metric
-from fedwave.runs.folder import CONFIG, RunFolder
+from fedwave.runs.folder import RunFolder
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import EXCEPT, flatten, setting_differences
 from fedwave.units import FloatArray
@@ -110,7 +109,7 @@ def read_run(path: Path | str) -> FinishedRun:
     """Return the run in a folder."""
     require_type(path, (str, Path), name="the run folder", fix="Give its path.")
     folder = RunFolder.open(Path(path))
-    return FinishedRun(folder.path, load_experiment(folder.path / CONFIG), folder.table())
+    return FinishedRun(folder.path, folder.experiment(), folder.table())
 
 
 def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from fedwave.errors import RunError
+from fedwave.errors import RunError, shown
+from fedwave.files import read_text, replace_file
 from fedwave.json_values import json_value
 from fedwave.runs.lock import locked
 from fedwave.units import FloatArray
 
 READINGS = "probes"  # what the test readings are called in a line
 DIGITS = 7  # of the values of a curve: float32 has no more, and a line stays short
+_ANEW = "Delete it to run it anew."
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +53,12 @@ class KeptRuns:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.gathered = folder.with_name(f"{folder.name}.jsonl")
-        self._lines: dict[str, KeptRun] | None = None
+        self._lines: dict[str, KeptRun] = {}
+        self._version_read: tuple[int, ...] | None = None  # of the one file
 
     def find(self, key: str, *, with_readings: bool = False, curves: Iterable[str] = ()) -> KeptRun | None:
         """Return the finished run, if there is one that has the curves and, if wanted, the test readings."""
-        if self._lines is None:
-            self._lines = self._read_gathered()
-        found = self._alone(self.folder / f"{key}.json") or self._lines.get(key)
+        found = self._alone(self.folder / f"{key}.json") or self._in_gathered(key)
         if found is None or (with_readings and not found.test_readings):
             return None
         return found if all(name in found.curves for name in curves) else None
@@ -65,7 +66,9 @@ class KeptRuns:
     def add(self, run: KeptRun) -> None:
         """Keep a finished run."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self.folder / f"{run.key}.json", [run])
+        line = _line(run)
+        with locked(self.folder, waits=True):  # who gathers deletes what was there when it began
+            replace_file(self.folder / f"{run.key}.json", [line])
 
     def gather(self) -> None:
         """Move all runs into the one file, which can be shared; a run made anew replaces the former.
@@ -77,14 +80,28 @@ class KeptRuns:
         with locked(self.folder, waits=True):
             alone = sorted(self.folder.glob("*.json"))
             found = {run.key: run for path in alone if (run := self._alone(path)) is not None}
-            self._lines = lines = {**self._read_gathered(), **found}
-            _write(self.gathered, [lines[key] for key in sorted(lines)])
+            runs = {**self._read_gathered(), **found}
+            replace_file(self.gathered, (_line(runs[key]) for key in sorted(runs)))
             for path in alone:
                 path.unlink()
 
+    def _in_gathered(self, key: str) -> KeptRun | None:
+        """Return a run of the one file, which is read again only where it has changed."""
+        if key not in self._lines and (version := self._version()) != self._version_read:
+            self._lines = self._read_gathered()
+            self._version_read = version
+        return self._lines.get(key)
+
+    def _version(self) -> tuple[int, ...]:
+        try:
+            found = self.gathered.stat()
+        except OSError:  # reading it says why
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
     def _read_gathered(self) -> dict[str, KeptRun]:
         try:
-            lines = self.gathered.read_text(encoding="utf-8").splitlines()
+            lines = read_text(self.gathered).splitlines()
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -94,41 +111,48 @@ class KeptRuns:
 
     def _alone(self, path: Path) -> KeptRun | None:
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise RunError(
-                f"cannot read the finished run {path}: {error}. Delete it to run it anew."
-            ) from error
+            raise RunError(f"cannot read the finished run {path}: {error}. {_ANEW}") from error
         return _read(text, str(path))
 
 
 def _read(text: str, where: str) -> KeptRun:
     try:
         content = json.loads(text)
-        readings = content.pop(READINGS, {})
         curves = {name: [_number(one) for one in own] for name, own in content["curves"].items()}
-        figures = {name: _number(one) for name, one in content["figures"].items()}
-        return KeptRun(**{**content, "figures": figures, "curves": curves, "test_readings": readings})
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise RunError(f"cannot read the finished run {where}: {error}. Delete it to run it anew.") from error
+        run = KeptRun(
+            key=_of_type(content["key"], str),
+            command=_of_type(content["command"], str),
+            made_with=_of_type(content["made_with"], dict),
+            num_rounds=_of_type(content["num_rounds"], int),
+            seconds=_number(content["seconds"]),
+            num_remembered=_of_type(content["num_remembered"], int),
+            figures={name: _number(one) for name, one in content["figures"].items()},
+            curves=curves,
+            test_readings={
+                str(int(after)): {
+                    name: {figure: _number(one) for figure, one in own.items()}
+                    for name, own in judgements.items()
+                }
+                for after, judgements in content.get(READINGS, {}).items()
+            },
+        )
+        if any(len(curve) != run.num_rounds for curve in curves.values()):
+            raise ValueError(f"a curve does not have {run.num_rounds} values, one for each round")
+        return run
+    except KeyError as error:
+        raise RunError(f"cannot read the finished run {where}: it has no {error}. {_ANEW}") from error
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise RunError(f"cannot read the finished run {where}: {error}. {_ANEW}") from error
 
 
-def _write(path: Path, runs: Sequence[KeptRun]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for run in runs:
-                content = json_value(asdict(run))
-                content[READINGS] = content.pop("test_readings")
-                file.write(json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+def _line(run: KeptRun) -> bytes:
+    content = json_value(asdict(run))
+    content[READINGS] = content.pop("test_readings")
+    return (json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n").encode()
 
 
 def curve_of(values: FloatArray) -> list[float]:
@@ -137,4 +161,14 @@ def curve_of(values: FloatArray) -> list[float]:
 
 
 def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{shown(value)} is no number")
+    return float(value)
+
+
+def _of_type(value: Any, wanted: type[T]) -> T:
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise TypeError(f"{shown(value)} is no {wanted.__name__}")
+    return value

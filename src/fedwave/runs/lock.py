@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from fedwave.errors import RunError
+from fedwave.files import open_to_append
 
 LOCK = ".lock"
 
@@ -52,7 +53,7 @@ def locked(folder: Path, *, waits: bool = False) -> Iterator[None]:
 
 def _open(path: Path) -> IO[str]:
     try:
-        return path.open("a+", encoding="utf-8")
+        return open_to_append(path)
     except OSError as error:
         raise RunError(
             f"cannot write to the run folder {path.parent}: {error.strerror}. Make it writable, or copy it."

@@ -13,6 +13,7 @@ from typing import Any
 from fedwave.data import Dataset, UserSplit
 from fedwave.errors import RunError
 from fedwave.experiments.schema import Experiment
+from fedwave.files import open_file, read_bytes
 from fedwave.settings.chosen import chosen
 
 PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
@@ -87,7 +88,7 @@ def versions() -> dict[str, str | None]:
 def processor(description: Path = Path("/proc/cpuinfo")) -> str:
     """Return what kind of processor computes: another one may round the last bits of a product otherwise."""
     try:
-        lines = description.read_text(encoding="utf-8", errors="replace").partition("\n\n")[0].splitlines()
+        lines = read_bytes(description).decode(errors="replace").partition("\n\n")[0].splitlines()
     except OSError:
         lines = []
     found = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
@@ -202,7 +203,7 @@ def _files(experiment: Experiment) -> Iterator[tuple[str, str]]:
 def _file_fingerprint(path: Path) -> str:
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     except OSError as error:

@@ -18,10 +18,10 @@ from fedwave.experiments.build import (
     load_split,
     with_choices,
 )
-from fedwave.experiments.load import experiment_to_toml, load_experiment
+from fedwave.experiments.load import experiment_to_toml
 from fedwave.experiments.schema import GIVEN, PASSED, DataSection, DatasetPart, Experiment
-from fedwave.runs.checks import require_fitting_state, require_whole_tables
-from fedwave.runs.folder import CONFIG, ENVIRONMENT, SUMMARY, RunFolder
+from fedwave.runs.checks import require_fitting_state, require_fitting_tables
+from fedwave.runs.folder import ENVIRONMENT, SUMMARY, RunFolder
 from fedwave.runs.lock import locked
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import describe_start, differences_of_place, identity, require_same_run
@@ -152,7 +152,7 @@ def resume_run(
     watching = _require_observers(observers)
     folder = RunFolder.open(Path(path))
     with locked(folder.path):
-        experiment = load_experiment(folder.path / CONFIG)
+        experiment = folder.experiment()
         data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
         own = _own_split(experiment, data, split)
         recorded = folder.read_json(ENVIRONMENT)
@@ -164,7 +164,7 @@ def resume_run(
             state = simulation.initial_state()
         else:
             require_fitting_state(folder.path, saved, simulation)
-            require_whole_tables(folder.path, saved.next_round, simulation)
+            require_fitting_tables(folder, simulation)
             state = saved.to(simulation.train.torch_device)
         notes = differences_of_place(recorded, str(simulation.train.torch_device))
         return _go_on(simulation, experiment, folder, data, state, name, watching, notes)
@@ -182,7 +182,7 @@ def _go_on(
 ) -> RunResult:
     """Run from the given state to the last round; ``name`` is the run's identity, for its checkpoints."""
     watching = [*observers, *_log_observers(experiment, folder)]
-    folder.forget_from(state.next_round)
+    folder.cut_tables()
     warnings = (*simulation.warnings, *notes)
     for warning in warnings:
         logging.getLogger("fedwave").warning("%s", warning)

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.csv_table import csv_rows
 from fedwave.errors import RunError
+from fedwave.files import read_bytes, text_of
 from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS, Kind, kind_of
 from fedwave.simulation.records import RoundRecord
+from fedwave.units import IntArray
 
 ROUNDS = "rounds.csv"
 DEVICES = "devices.csv"
@@ -70,40 +73,77 @@ def to_csv(rows: Iterable[Sequence[Any]], header: Sequence[str] | None = None) -
     return text.getvalue()
 
 
-def read_table(path: Path) -> dict[str, Any]:
-    """Return the columns of a table by name.
+def read_table(path: Path, *, required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the columns of a table by name; ``required`` are those that it must have.
 
     Numbers are float arrays (NaN where empty), counts are integer arrays, text is a list of strings, and a
-    list of devices is a list of integer arrays. A column that is not declared stays text.
+    list of devices is a list of integer arrays. A column that is not declared stays text. The half last line
+    of a run that was killed is left out.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            header, *rows = list(csv.reader(file))
+        content = read_bytes(path)
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}. Give the folder of a run.") from error
-    except (ValueError, csv.Error):
-        header, rows = [], []
+    header, *rows = rows_of_bytes(path, content) or [[]]
     if not rows:
         raise RunError(f"{path} has no rounds yet. Let the run finish a round first.")
+    columns = typed_columns(path, header, rows)
+    for name in required:
+        if name not in columns:
+            raise _not_as_written(path, f'it has no column "{name}"')
+    return columns
+
+
+def rows_of_bytes(path: Path, content: bytes) -> list[list[str]]:
+    """Return the rows in the whole lines of a table, or of a part of it."""
+    num_whole = content.rfind(b"\n") + 1
     try:
-        return typed_columns(path.name, header, rows)
+        text = text_of(content[:num_whole] or content)
+        return csv_rows(text) if num_whole else []
+    except UnicodeDecodeError as error:
+        raise _not_as_written(path, "it is no text in UTF-8; did another program save it?") from error
+    except csv.Error as error:
+        raise _not_as_written(path, str(error)) from error
+
+
+def typed_columns(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, first_line: int = 2
+) -> dict[str, Any]:
+    """Return rows of text as columns, each by the type that is declared for its name in that table.
+
+    A table has the columns that say where a row belongs, and its rounds are in order.
+    """
+    declared = TABLES.get(path.name, ())
+    places = [name for name, _ in declared if name in ("round", "device")]
+    missing = [name for name in places if name not in header]
+    if missing or len(set(header)) < len(header):
+        why = f'it has no column "{missing[0]}"' if missing else "it has two columns of one name"
+        raise _not_as_written(path, f"{why}; it begins with {','.join(header)[:60]!r}")
+    for line, row in enumerate(rows, start=first_line):
+        if len(row) != len(header):
+            raise _not_as_written(path, f"line {line} has {len(row)} of {len(header)} values")
+    try:
+        columns = {
+            name: _read(kind_of(name, declared), texts)
+            for name, texts in zip(header, zip(*rows, strict=True), strict=True)
+        }
     except (ValueError, OverflowError) as error:
-        raise RunError(
-            f"{path} is not as the run wrote it ({error}). Restore it; tables are not to be edited."
-        ) from error
+        raise _not_as_written(path, str(error)) from error
+    if "round" in places:
+        require_order(path, columns["round"])
+    return columns
 
 
-def typed_columns(table: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return rows of text as columns, each by the type that is declared for its name in that table."""
-    declared = TABLES.get(table, ())
-    columns = zip(*rows, strict=True)
-    return {name: _read(kind_of(name, declared), texts) for name, texts in zip(header, columns, strict=True)}
+def require_order(path: Path, rounds: IntArray) -> None:
+    """Raise if a table's rounds go backwards, or if there is one twice where each has a single row."""
+    before, after = rounds[:-1], rounds[1:]
+    is_back = after <= before if path.name == ROUNDS else after < before
+    if rounds[0] < 0 or is_back.any():
+        raise _not_as_written(path, "its rounds are not in order")
 
 
-def round_of(line: str) -> int:
-    """Return the round that a table's line belongs to: its first column; -1 if it has none."""
-    text = line.partition(",")[0]
-    return int(text) if text.isascii() and text.isdigit() else -1
+def _not_as_written(path: Path, why: str) -> RunError:
+    return RunError(f"{path} is not as the run wrote it ({why}). Restore it; tables are not to be edited.")
 
 
 def _written(value: Any) -> Any:

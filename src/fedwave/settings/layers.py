@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from fedwave.errors import ConfigError
+from fedwave.files import LARGEST_SETTINGS, read_text
 from fedwave.settings.parts import Part
 from fedwave.settings.section import Section, sections_in
 from fedwave.toml_text import Settings, toml_from_text
@@ -21,7 +22,7 @@ from fedwave.toml_text import Settings, toml_from_text
 def read_toml(path: Path, *, what: str, advice: str) -> Settings:
     """Return the content of a TOML file; a byte order mark is fine."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, largest=LARGEST_SETTINGS)
     except UnicodeDecodeError as error:
         raise ConfigError(f"the {what} {path} is not a text file in UTF-8. Save it as such.") from error
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name

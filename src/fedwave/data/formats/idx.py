@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fedwave.data.formats import damaged
 from fedwave.errors import DataError
+from fedwave.files import open_file
 from fedwave.ram import memory_limit
 
 # Two zero bytes, 8 for "unsigned byte", then the number of dimensions: 2049 are labels, 2051 images.
@@ -23,7 +24,7 @@ MAGIC_OF_BYTES = 0x0800
 def read_idx(path: Path, *, num_dimensions: int, dataset: str) -> NDArray[np.uint8]:
     """Return the byte array in an IDX file, plain or gzip-compressed; refuse one that is damaged."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        with open_file(path) as file, gzip.open(file) if path.suffix == ".gz" else file as stream:
             return _read(stream, path, num_dimensions=num_dimensions, dataset=dataset)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise damaged(path, str(error), dataset=dataset) from error

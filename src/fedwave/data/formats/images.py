@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.errors import DataError, import_extra
+from fedwave.files import read_bytes
 
 GREY_MODES = ("1", "L")
 # Pillow's modes with more than 8 bits a value; turning them to bytes would clip silently.
@@ -21,7 +22,7 @@ def open_image(content: bytes | Path, *, name: str) -> Any:
     """Return the opened Pillow image (header read, pixels not yet), or raise an error that names the file."""
     pillow = _pillow()
     try:
-        image = pillow.open(io.BytesIO(content) if isinstance(content, bytes) else content)
+        image = pillow.open(io.BytesIO(content if isinstance(content, bytes) else read_bytes(content)))
     except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
         raise _not_a_picture(name, error) from error
     if image.mode in DEEP_MODES:

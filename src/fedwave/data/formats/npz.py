@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.errors import DataError
+from fedwave.files import open_file
 from fedwave.ram import require_memory
 
 # What zipfile and numpy raise on damaged content: a header is parsed as Python, and may be anything.
@@ -41,7 +42,7 @@ def read_npz(
     ``fix`` ends the error messages: how to save such a file.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise DataError(f"{path} holds a single array. {fix}")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedwave.data.formats import damaged
 from fedwave.errors import DataError
+from fedwave.files import open_file
 
 
 class _ForbiddenNameError(Exception):
@@ -89,7 +90,7 @@ def read_byte_pickle(path: Path, *, dataset: str) -> dict[str, Any]:
     Keys become text; text values of Python 2 pickles stay bytes.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             content = _ByteUnpickler(stream, encoding="bytes").load()
     except _ForbiddenNameError as error:
         raise DataError(

@@ -17,6 +17,7 @@ from fedwave.data.formats.safe_pickle import read_byte_pickle
 from fedwave.data.sources.load_request import LoadRequest
 from fedwave.data.sources.locate import find_folder, not_found
 from fedwave.errors import DataError
+from fedwave.files import read_bytes
 
 IMAGE_SHAPE = (3, 32, 32)
 BYTES_PER_IMAGE = 3 * 32 * 32
@@ -137,7 +138,7 @@ def _batch_file(folder: Path, name: str) -> Path | None:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from error
 

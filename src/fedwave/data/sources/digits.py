@@ -11,6 +11,7 @@ import numpy as np
 from fedwave.data.dataset import Dataset
 from fedwave.data.sources.load_request import LoadRequest
 from fedwave.errors import import_extra
+from fedwave.files import open_file
 from fedwave.units import FloatArray
 
 # scikit-learn stores the grey levels 0..16; times 15 they are the bytes 0..240, without rounding.
@@ -41,7 +42,7 @@ def _rows() -> FloatArray:
     for folder in (package.submodule_search_locations or ()) if package else ():
         file = Path(folder) / "datasets" / "data" / "digits.csv.gz"
         if file.is_file():
-            with gzip.open(file, "rt") as lines:
+            with open_file(file) as stream, gzip.open(stream, "rt") as lines:
                 return np.loadtxt(lines, delimiter=",")
     sklearn_datasets = import_extra("sklearn.datasets", purpose="The digits dataset", extra="learn")
     bunch = sklearn_datasets.load_digits()

@@ -14,6 +14,7 @@ from typing import Any
 
 from fedwave.data.sources.locate import cache_dir, require_own
 from fedwave.errors import ConfigError, DataError, did_you_mean, import_extra
+from fedwave.files import open_file
 
 # When set, files are fetched from this address (a mirror) instead of the publishers'.
 MIRROR_VARIABLE = "FEDWAVE_DOWNLOAD_URL"
@@ -212,7 +213,7 @@ def _reason(error: Exception) -> str | None:
 def _take_out(archive_path: Path, members: tuple[str, ...], staging: Path) -> None:
     """Take the named regular files out of a tar archive; nothing else in it is touched."""
     try:
-        with tarfile.open(archive_path) as archive:
+        with open_file(archive_path) as file, tarfile.open(fileobj=file) as archive:
             for member in members:
                 stream = archive.extractfile(member)
                 if stream is None:

@@ -19,6 +19,7 @@ from fedwave.data.formats.images import open_image, pixels_of
 from fedwave.data.sources.load_request import LoadRequest
 from fedwave.data.sources.locate import find_folder, not_found
 from fedwave.errors import DataError, require_count
+from fedwave.files import open_file, read_bytes
 
 NAME = "tiny-imagenet"
 ROOT = "tiny-imagenet-200"
@@ -58,7 +59,7 @@ class _FolderFiles:
         return [path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file()]
 
     def read(self, name: str) -> bytes:
-        return (self.root / name).read_bytes()
+        return read_bytes(self.root / name)
 
 
 @dataclass(frozen=True)
@@ -183,5 +184,5 @@ def _open(location: Path) -> Iterator[_Files]:
     if location.is_dir():
         yield _FolderFiles(location)
         return
-    with zipfile.ZipFile(location) as archive:
+    with open_file(location) as file, zipfile.ZipFile(file) as archive:
         yield _ZipFiles(archive)

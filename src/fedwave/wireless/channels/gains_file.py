@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedwave.csv_table import read_rows
 from fedwave.errors import ProblemError
+from fedwave.files import open_file
 from fedwave.settings import FileName
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.channels.base import ChannelSection
@@ -114,12 +116,13 @@ def _linear(values: NDArray[Any], *, in_db: bool) -> FloatArray:
 
 def _load_npy(path: Path) -> NDArray[Any]:
     try:
-        values: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        with open_file(path) as file:
+            values = _mapped(file)
     except OSError as error:
         raise ProblemError(
             f"Cannot read the gains file {path}: {error.strerror or error}. Check the path."
         ) from error
-    except (ValueError, EOFError) as error:
+    except (ValueError, TypeError, OverflowError, EOFError, UserWarning) as error:  # of a header
         raise ProblemError(
             f"The gains file {path} is not a plain .npy array. Write it with numpy.save."
         ) from error
@@ -130,6 +133,19 @@ def _load_npy(path: Path) -> NDArray[Any]:
     if values.dtype.kind not in "fiu":
         raise ProblemError(f"The gains file {path} holds {values.dtype} values. Save floating-point numbers.")
     return values
+
+
+def _mapped(file: BufferedReader) -> NDArray[Any]:
+    """Return the array of a .npy file as a memory map of the file that is open, not of its name."""
+    version = np.lib.format.read_magic(file)
+    read_header = (
+        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    )
+    shape, is_fortran, dtype = read_header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects")
+    order: Literal["F", "C"] = "F" if is_fortran else "C"
+    return np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape, order=order)
 
 
 def _load_csv(path: Path) -> FloatArray:
