@@ -101,12 +101,15 @@ WORDS = [
     (["allocate", "problem.toml", "--compare", "--pareto"], "Give --compare or --pareto, not both"),
     (["allocate", "problem.toml", "--devices", "absent.csv"], "Cannot read the device file absent.csv"),
     (["allocate", "problem.toml", "--devices", "."], "Cannot read the device file ."),
+    (["allocate", "problem.toml", "--devices", "header.csv"], "has a header and no devices"),
+    (["new", ""], 'the folder must have a name, got "". Write . for the current folder'),
 ]
 
 
 @pytest.mark.parametrize(("words", "said"), WORDS, ids=[" ".join(words)[:50] for words, _ in WORDS])
 def test_words_that_make_no_sense_are_one_line(fedwave: Fedwave, words: list[str], said: str) -> None:
     (fedwave.folder / "notes.txt").write_text("precious")
+    (fedwave.folder / "header.csv").write_text("contribution,channel_gain\n")
     (fedwave.folder / "folder.toml").mkdir()
     (fedwave.folder / "problem.toml").write_text(fedwave("allocate", "--example").stdout)
     fedwave.refuses(words, said)
@@ -195,6 +198,43 @@ def test_a_damaged_table_is_not_compared(fedwave: Fedwave, finished: Path, conte
     shutil.copytree(finished, fedwave.folder / "run")
     (fedwave.folder / "run" / "rounds.csv").write_bytes(content)
     fedwave.refuses(["compare", "run"], said)
+
+
+@pytest.mark.parametrize("word", ["compare", "report"])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "it lacks name"), (b'name = "x"\nseed = 0\nnum_rounds = 2\n', "it lacks data"), (b"\0", "UTF-8")],
+)
+def test_a_run_whose_settings_were_cut_off_is_not_shown(
+    fedwave: Fedwave, finished: Path, word: str, content: bytes, said: str
+) -> None:
+    shutil.copytree(finished, fedwave.folder / "run")
+    (fedwave.folder / "run" / "config.toml").write_bytes(content)
+    fedwave.refuses([word, "run"], "config.toml is not", said)
+
+
+def test_a_byte_order_mark_and_a_half_last_line_are_no_matter(fedwave: Fedwave, finished: Path) -> None:
+    shutil.copytree(finished, fedwave.folder / "run")
+    shown = fedwave("compare", "run").stdout
+    for name in ("rounds.csv", "devices.csv", "config.toml"):
+        file = fedwave.folder / "run" / name
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes() + (b"2,0.5" if name.endswith("csv") else b""))
+    assert fedwave("compare", "run").stdout == shown
+    assert fedwave("report", "run").code == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("60", "the target accuracy must lie in 0 to 1, got 60. Did you mean 0.6?"),
+        ("1.5", "the target accuracy must lie in 0 to 1, got 1.5. Did you mean 0.015?"),
+        ("6000", "got 6000. Give a share, e.g. 0.6"),
+        ("inf", "got inf. Give a share"),
+    ],
+)
+def test_a_target_in_per_cents_is_refused(fedwave: Fedwave, target: str, said: str) -> None:
+    write_run(fedwave.folder / "run", "a", [0.5, 0.6])
+    fedwave.refuses(["compare", "run", "--target", target], said)
 
 
 def test_a_module_in_the_current_folder_does_not_stand_in_for_pythons_own(fedwave: Fedwave) -> None:

@@ -1,36 +1,31 @@
-"""Any content of a file gives a FedwaveError or works: settings, cells, problems, tables, checkpoints, data.
+"""Any content of a file gives a FedwaveError or works: settings, cells, problems, tables, data.
 
-``FEDWAVE_FUZZ=20000`` tries so many of each by hand; the default suite and the slow one take fewer.
+``FEDWAVE_FUZZ_EXAMPLES=20000`` tries so many of each by hand; the default suite and the slow one take fewer.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.allocation import allocate, example_problem, load_problem
+from fedwave.allocation.problem_file import parse_problem
 from fedwave.data import load_dataset, read_split
-from fedwave.errors import FedwaveError
 from fedwave.experiments import experiment_from, load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.experiments.load import experiment_to_toml, preset_text
-from fedwave.runs.compare import read_run
-from fedwave.runs.folder import RunFolder
-from fedwave.runs.run import resume_run, run_experiment
 from fedwave.settings import parse_overrides
 from fedwave.wireless.settings.load import load_cell
+from tests.fuzzing import answers, mutated, tries
 from tests.runs.small_runs import experiment
 
-FEW = int(os.environ.get("FEDWAVE_FUZZ", "60"))
-MANY = max(FEW, 1500)
+MANY = 1500
 PRESETS = ["digits/nufm", "digits/ural", "paper/nufm", "paper/ural-ives"]
 
 scalars = st.one_of(
@@ -98,52 +93,15 @@ def nested(flat: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
-def mutated(text: bytes) -> st.SearchStrategy[bytes]:
-    """The text with a few cuts, copies and strange bytes."""
-    strange = st.sampled_from(
-        [bytes([byte]) for byte in b"\xff\0\n,\"=[]#;\r '"]
-        + [
-            b"1e999",
-            b"-1",
-            b"nan",
-            b"9" * 40,
-            b"\xef\xbb\xbf",
-            b"true",
-            b"{}",
-            b"0x" + b"f" * 30,
-            b"1979-05-27",
-        ]
-    )
-    edit = st.tuples(st.integers(0, len(text)), st.integers(0, 12), strange | st.binary(max_size=4))
-
-    def apply(edits: list[tuple[int, int, bytes]]) -> bytes:
-        content = text
-        for where, length, new in edits:
-            content = content[:where] + new + content[where + length :]
-        return content
-
-    return st.lists(edit, min_size=1, max_size=4).map(apply)
-
-
-def answers(call: Callable[[], object]) -> None:
-    """Call it: it works, or says what is wrong in one line."""
-    said = ""
-    try:
-        call()
-    except FedwaveError as error:
-        said = str(error)
-    assert "\n" not in said
-
-
 def fuzz(strategy: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A test with few examples, and the same with many in the slow suite."""
 
     def wrap(check: Callable[..., None]) -> Callable[..., None]:
-        @pytest.mark.parametrize("examples", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+        @pytest.mark.parametrize("examples", [60, pytest.param(MANY, marks=pytest.mark.slow)])
         def test(examples: int, tmp_path_factory: pytest.TempPathFactory) -> None:
             folder = tmp_path_factory.mktemp("fuzz")
 
-            @settings(max_examples=examples)
+            @tries(examples)
             @given(strategy)
             def run(content: Any) -> None:
                 check(content, folder)
@@ -212,6 +170,25 @@ def test_any_problem_file(content: bytes, folder: Path) -> None:
         answers(solve)
 
 
+DEVICES = b"device,contribution,channel_gain_db,max_power_w\n1,2.5,-90,0.1\n0,1.5,-80,0.2\n"
+
+
+@fuzz(mutated(DEVICES) | st.integers(0, len(DEVICES)).map(lambda end: DEVICES[:end]))
+def test_any_devices_of_a_problem(content: bytes, folder: Path) -> None:
+    (folder / "d.csv").write_bytes(content)
+    text = example_problem()
+    head = text[: text.index("[devices]")] + "[devices]\nworkload_cycles = 0.0\nmax_frequency_hz = 1.0\n"
+
+    def solve() -> None:
+        problem = parse_problem(head + "capacitance = 0.0\n", devices_csv=folder / "d.csv")
+        assert problem.num_devices > 0
+        if problem.num_devices <= 20 and problem.num_blocks <= 20:
+            allocate(problem, "greedy")
+
+    with np.errstate(all="ignore"):
+        answers(solve)
+
+
 FLEET = b"device,max_power_w,max_frequency_hz\n1,0.1,1e9\n0,0.2,2e9\n2,0.3,1e9\n"
 
 
@@ -257,40 +234,3 @@ def test_any_image_file(content: bytes, folder: Path) -> None:
     (folder / "fashion-mnist" / "train-images-idx3-ubyte").write_bytes(content)
     (folder / "fashion-mnist" / "train-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\x02\0\1")
     answers(lambda: load_dataset("fashion-mnist", data_dir=folder))
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    small = experiment(data={"dataset": {"shape": [6]}}, model={"kind": "softmax"}, num_rounds=2)
-    return run_experiment(small, tmp_path_factory.mktemp("run") / "r").path
-
-
-FILES = [
-    "checkpoint.safetensors",
-    "rounds.csv",
-    "devices.csv",
-    "heldout.csv",
-    "environment.json",
-    "config.toml",
-]
-
-
-@pytest.mark.parametrize("examples", [FEW // 3, pytest.param(MANY // 5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", FILES)
-def test_any_file_of_a_run(finished: Path, tmp_path: Path, name: str, examples: int) -> None:
-    folder = tmp_path / "run"
-    shutil.copytree(finished, folder)
-    original = (finished / name).read_bytes()
-
-    @settings(max_examples=examples)
-    @given(mutated(original))
-    def run(content: bytes) -> None:
-        for file in finished.iterdir():
-            if file.is_file():
-                shutil.copy(file, folder / file.name)
-        (folder / name).write_bytes(content)
-        answers(lambda: read_run(folder))
-        answers(lambda: RunFolder(folder).load_checkpoint())
-        answers(lambda: resume_run(folder))
-
-    run()

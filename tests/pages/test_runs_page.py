@@ -79,7 +79,7 @@ def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:
     ],
 )
 def test_devices_that_are_not_as_the_run_wrote_them_are_one_line(runs, tmp_path, change, said) -> None:
-    shutil.copytree(runs[0].path, tmp_path / "run")
+    shutil.copytree(runs[2].path, tmp_path / "run")
     file = tmp_path / "run" / "devices.csv"
     file.write_text(change(file.read_text()))
     with pytest.raises(RunError, match=said) as caught:
