@@ -136,3 +136,21 @@ def test_a_server_that_knows_no_penalties_leaves_their_column_empty(tmp_path: Pa
     (row,) = table(tmp_path / "rounds.csv")
     assert row["share_below_turning_point"] == row["heldout_metric"] == ""
     assert float(row["train_loss"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("checkpoint.safetensors", "cannot be read: its content does not have the checksum"),
+        ("rounds.csv", "is not as the run wrote it"),
+        ("devices.csv", "is not as the run wrote it"),
+    ],
+)
+def test_a_server_does_not_go_on_from_what_is_damaged(tmp_path: Path, file: str, said: str) -> None:
+    strategy(4, 2, checkpoint=tmp_path).start(FakeGrid(app, 4), first_arrays(), num_rounds=2)
+    content = bytearray((tmp_path / file).read_bytes())
+    content[-2] ^= 1
+    (tmp_path / file).write_bytes(content)
+    with pytest.raises(RunError, match=said):
+        strategy(4, 2, checkpoint=tmp_path).start(FakeGrid(app, 4), first_arrays(), num_rounds=3)
+    assert (tmp_path / file).read_bytes() == bytes(content)

@@ -168,7 +168,6 @@ odd = st.recursive(
 
 @pytest.mark.parametrize("is_gathered", [False, True])
 def test_any_finished_run_of_a_reproduction(tmp_path: Path, is_gathered: bool) -> None:
-    whole = json.dumps(LINE)
     changed = st.tuples(st.sampled_from(sorted(LINE)), odd).map(
         lambda one: json.dumps(LINE | {one[0]: one[1]})
     )

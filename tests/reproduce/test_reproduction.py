@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -21,7 +23,9 @@ from fedwave.reproduce.reproduction import ReproductionRequest, item_costs, repr
 from fedwave.reproduce.seed_tables import Tables
 from fedwave.reproduce.steps import ARMS
 from fedwave.reproduce.verdicts import claim_rows, judge
+from fedwave.reproduce.wanted_runs import wanted_runs
 from fedwave.runs.folder import RunFolder
+from fedwave.runs.kept_runs import KeptRuns
 from fedwave.runs.run import run_experiment
 from tests.pages.browser import open_page
 
@@ -166,6 +170,23 @@ def test_a_stopped_reproduction_goes_on_where_it_was(tmp_path) -> None:
     reproduce(request, tmp_path, progress=told.append)
     assert told == []  # nothing is missing
     assert (tmp_path / "fig-4" / "seeds.csv").read_bytes() == before
+
+
+@pytest.mark.processes
+def test_two_reproductions_in_one_folder_at_once_lose_nothing(tmp_path) -> None:
+    words = [sys.executable, "-m", "fedwave", "reproduce", "--quick", "--seeds", "1", "-j", "1", "-o", "."]
+    both = [
+        subprocess.Popen([*words, item], cwd=tmp_path, stdout=subprocess.DEVNULL)
+        for item in ("fig-4", "beyond")
+    ]
+    assert [process.wait(timeout=500) for process in both] == [0, 0]
+    store = KeptRuns(tmp_path / "runs")
+    wanted = [run for item in ("fig-4", "beyond") for run in wanted_runs(ITEMS[item], QUICK, num_seeds=1)]
+    assert all(run.found(store) for run in wanted)
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == len({run.key for run in wanted})
+    report = (tmp_path / "README.md").read_text()  # of the last, who knows of both
+    assert "fig-4" in report
+    assert all((tmp_path / item / "seeds.csv").exists() for item in ("fig-4", "beyond"))
 
 
 @pytest.mark.processes

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fedwave.errors import RunError
 from fedwave.reproduce.items import FULL, ITEMS
 from fedwave.reproduce.profile import QUICK
 from fedwave.reproduce.steps import ARMS
@@ -119,3 +120,20 @@ def test_the_arms_of_a_seed_are_one_group_with_leaders_first(tmp_path) -> None:
     groups = grouped(missing_runs(wanted, KeptRuns(tmp_path)), RunCosts())
     assert [[run.point.arm for run in group] for group in groups] == [list(ARMS)] * 2
     assert [group[0].seed for group in groups] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"figures": {}},
+        {"figures": {"loss": 0.5}},
+        {"test_readings": {"3": {}}},
+        {"test_readings": {"3": {"one step": {"accuracy": 0.5}}}},
+    ],
+)
+def test_a_finished_run_without_the_figures_of_a_run_is_one_line(tmp_path, changes) -> None:
+    run = next(wanted_runs(ITEMS["fig-4"], QUICK, num_seeds=1))
+    store = KeptRuns(tmp_path / "runs")
+    store.add(replace(kept(run.key), **changes))
+    with pytest.raises(RunError, match=f"the finished run {run.key} of .*jsonl does not have the figures"):
+        run.found(store)

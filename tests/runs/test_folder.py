@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from fedwave.errors import RunError
+from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import resume_run, run_experiment
 from tests.runs.small_runs import (
+    AskToStopAfter,
     StopAfter,
     contents,
+    edit,
     experiment,
     files_of,
+    results,
     tiny,
 )
 
@@ -65,3 +69,51 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     (path / "checkpoint.safetensors").write_bytes(b"not tensors")
     with pytest.raises(RunError, match="the checkpoint .* cannot be read"):
         resume_run(path)
+
+
+def test_a_checkpoint_of_an_earlier_round_does_not_fit_rows_that_were_edited_since(cut: Path) -> None:
+    edit(cut / "rounds.csv", "\n1,", "\n7,")
+    before = files_of(cut)
+    with pytest.raises(RunError, match=r"rounds\.csv is not as the run wrote it .*bytes were changed"):
+        resume_run(cut)
+    assert files_of(cut) == before
+
+
+@pytest.mark.parametrize("at", [9, 200, -1])
+def test_a_checkpoint_with_a_flipped_bit_is_refused_with_a_way_out(
+    tiny_run: Path, cut: Path, at: int
+) -> None:
+    path = cut / "checkpoint.safetensors"
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="the checkpoint .* cannot be read: ") as caught:
+        resume_run(cut)
+    assert f"fedwave resume {cut} --from-start" in str(caught.value)
+    assert contents(resume_run(cut, from_start=True).path) == contents(tiny_run)
+
+
+def test_rows_after_the_checkpoint_do_not_count(tiny_run: Path, tmp_path: Path) -> None:
+    settings = tiny(execution={"checkpoint_every": 3})
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(settings, tmp_path / "cut", observers=[StopAfter(2)])
+    for name in ("rounds.csv", "devices.csv", "heldout.csv"):
+        (tmp_path / "cut" / name).write_bytes(b"\0 not even text")
+    assert results(resume_run(tmp_path / "cut").path) == results(tiny_run)
+
+
+def test_a_resumed_run_can_be_resumed_again(tmp_path: Path) -> None:
+    path = run_experiment(tiny(), tmp_path / "run", observers=[AskToStopAfter(1)]).path
+    resume_run(path, observers=[AskToStopAfter(1)])
+    resume_run(path)
+    assert results(resume_run(path).path) == results(run_experiment(tiny(), tmp_path / "whole").path)
+
+
+@pytest.mark.parametrize("lacking", ["name", "seed", "data", "partition", "evaluation", "execution"])
+def test_settings_that_were_cut_off_are_not_filled_in(cut: Path, lacking: str) -> None:
+    path = cut / "config.toml"
+    text = path.read_text()
+    at = text.index(f"[{lacking}]") if f"[{lacking}]" in text else text.index(f"{lacking} =")
+    path.write_text(text[:at])
+    with pytest.raises(RunError, match=r"config\.toml is not as the run wrote it: it lacks \w+\. Restore it"):
+        RunFolder.open(cut).experiment()
