@@ -72,8 +72,11 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("words", WORDS)
+# Every place with a pipe, one place with every kind: all kinds are told apart in one module.
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [*((words, "pipe") for words in WORDS), *(("run it.toml", kind) for kind in list(KINDS)[1:])],
+)
 def test_no_command_waits_for_what_is_no_file(fedwave: Fedwave, words: str, kind: str) -> None:
     make, said = KINDS[kind]
     make(fedwave.folder / WORDS[words])
@@ -95,8 +98,13 @@ OF_A_RUN = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("word", "file"), [(word, file) for word, files in OF_A_RUN for file in files])
+@pytest.mark.parametrize(
+    ("word", "file", "kind"),
+    [
+        *((word, file, "pipe") for word, files in OF_A_RUN for file in files),
+        *(("compare", "rounds.csv", kind) for kind in list(KINDS)[1:]),
+    ],
+)
 def test_no_run_folder_makes_a_command_wait(
     fedwave: Fedwave, finished: Path, word: str, file: str, kind: str
 ) -> None:
@@ -107,7 +115,7 @@ def test_no_run_folder_makes_a_command_wait(
     fedwave.refuses([word, "run", *(["-q"] if word == "resume" else [])], said)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
 def test_a_config_that_is_no_file_is_no_run(fedwave: Fedwave, finished: Path, kind: str) -> None:
     shutil.copytree(finished, fedwave.folder / "run")
     (fedwave.folder / "run" / "config.toml").unlink()

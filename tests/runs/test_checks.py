@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,18 @@ def test_a_checkpoint_of_a_round_that_cannot_be_is_refused(cut: Path, next_round
     rewrite_checkpoint(cut, lambda saved: replace(saved, next_round=next_round))
     before = files_of(cut)
     with pytest.raises(RunError, match=r"num_rounds may only grow|does not say which run and round"):
+        resume_run(cut)
+    assert files_of(cut) == before
+
+
+@pytest.mark.parametrize("table", ["rounds.csv", "devices.csv", "heldout.csv"])
+def test_a_table_with_other_columns_than_are_written_now_is_refused(cut: Path, table: str) -> None:
+    edit(cut / table, "loss", "cost")
+    content = (cut / table).read_bytes()
+    own = (len(content), hashlib.sha256(content).hexdigest())
+    rewrite_checkpoint(cut, lambda saved: replace(saved, tables={**saved.tables, table: own}))
+    before = files_of(cut)
+    with pytest.raises(RunError, match=rf"{table} has other columns than this version of fedwave writes"):
         resume_run(cut)
     assert files_of(cut) == before
 
