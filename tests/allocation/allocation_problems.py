@@ -170,6 +170,13 @@ def at_other_snr(problem: AllocationProblem, factor: float) -> AllocationProblem
     )
 
 
+def random_problem(seed: int) -> AllocationProblem:
+    """Return a problem of up to eight devices and four blocks, each feature of the link by chance."""
+    rng = np.random.default_rng(seed)
+    features = [name for name in FEATURES if rng.random() < 0.3]
+    return link_problem(rng, features, max_devices=8, max_blocks=4)
+
+
 @st.composite
 def problems(draw: st.DrawFn, *, max_devices: int = 4, max_blocks: int = 3) -> AllocationProblem:
     """Draw problems with zeros, ties and scales from 1e-20 to 1e3 W, gains down to 1e-15."""

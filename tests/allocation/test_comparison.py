@@ -33,9 +33,9 @@ def test_another_seed_draws_otherwise():
 def test_methods_options_and_devices_may_be_chosen():
     problem = paper_problem(8)
     options = {"optimal": {"max_matchings": 5}}
-    found = compare_methods(problem, ["fedl", "optimal"], seed=0, selected=[1, 2, 3], options=options)
-    assert list(found) == ["fedl", "optimal"]
-    assert found["fedl"].allocation.selected.tolist() == [1, 2, 3]
+    found = compare_methods(problem, ["fedl-power", "optimal"], seed=0, selected=[1, 2, 3], options=options)
+    assert list(found) == ["fedl-power", "optimal"]
+    assert found["fedl-power"].allocation.selected.tolist() == [1, 2, 3]
     assert set(found["optimal"].allocation.selected) <= {1, 2, 3}
     stopped = compare_methods(problem, ["optimal"], seed=0, options=options)["optimal"].allocation
     assert stopped.status.value == "limit"
@@ -45,6 +45,6 @@ def test_unknown_methods_are_named():
     with pytest.raises(ProblemError, match=r'got "optimum".*"optimal"'):
         compare_methods(small_problem(), ["optimum"], seed=0)
     with pytest.raises(
-        ProblemError, match=r"options name no method compared, got 'ives'. Choose one of: fedl"
+        ProblemError, match=r"options name no method compared, got 'ives'. Choose one of: fedl-power"
     ):
-        compare_methods(small_problem(), ["fedl"], seed=0, options={"ives": {}})
+        compare_methods(small_problem(), ["fedl-power"], seed=0, options={"ives": {}})

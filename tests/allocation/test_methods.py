@@ -52,11 +52,15 @@ def test_unknown_methods_and_options_name_the_nearest():
 def test_the_options_of_each_method():
     assert {name: method_options(name) for name in METHODS} == {
         "optimal": ("relative_gap", "max_matchings"),
+        "threshold": ("num_thresholds",),
+        "value-rate": (),
+        "proportional-fair": (),
         "ives": ("start", "max_iterations", "keep_negative"),
+        "ives-multistart": ("num_starts", "max_iterations"),
         "greedy": (),
         "random": (),
         "chen2020": ("max_delay_s", "max_energy_j", "waterfall_threshold"),
-        "fedl": (),
+        "fedl-power": (),
     }
 
 
@@ -64,14 +68,14 @@ def test_who_serves_given_devices_and_who_chooses():
     assert {name for name, method in METHODS.items() if method.serves_given_devices} == {
         "greedy",
         "random",
-        "fedl",
+        "fedl-power",
     }
 
 
 def test_what_each_method_can_do():
     draws = {name for name, method in METHODS.items() if method.needs_rng}
     assert draws == {"greedy", "random"}
-    assert {name for name, method in METHODS.items() if not method.plans_for_risks} == draws | {"fedl"}
+    assert {name for name, method in METHODS.items() if not method.plans_for_risks} == draws | {"fedl-power"}
 
 
 @pytest.mark.parametrize("method", ["greedy", "random"])
@@ -288,4 +292,4 @@ def test_choosing_methods_choose_among_the_given_devices(method):
 )
 def test_bad_selections_are_refused(selected, message):
     with pytest.raises(ProblemError, match=message):
-        allocate(small_problem(), "fedl", selected=selected)
+        allocate(small_problem(), "fedl-power", selected=selected)

@@ -49,7 +49,7 @@ def test_run_compare_and_resume_from_the_command_line(fedwave: Command, tmp_path
 def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Command, tmp_path: Path) -> None:
     overrides = [
         "-s",
-        "cell.method=fedl",
+        "cell.method=fedl-power",
         "-s",
         "selection.policy=uniform",
         "-s",
@@ -58,7 +58,11 @@ def test_an_override_beats_a_preset_also_over_a_cell(fedwave: Command, tmp_path:
     done = fedwave("run", "digits/ural", *SMALL, "-s", "cell.num_blocks=2", *overrides, "-q", "-o", "out")
     assert done.code == 0, done.stderr
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert (summary["cell"]["method"], summary["selection"], summary["scheme"]) == ("fedl", "uniform", None)
+    assert (summary["cell"]["method"], summary["selection"], summary["scheme"]) == (
+        "fedl-power",
+        "uniform",
+        None,
+    )
     assert summary["cell"]["uploads"] == 3 * 2
 
 

@@ -18,7 +18,7 @@ def test_the_code_on_the_docs_page_runs():
 
 def test_the_table_of_methods_is_that_of_the_code():
     rows = re.findall(
-        r"^\| `(\w+)` \| [^|]+ \| (chooses|serves)([^|]*) \| ([^|]*)\|$", PAGE.read_text("utf-8"), re.M
+        r"^\| `([\w-]+)` \| [^|]+ \| (chooses|serves)([^|]*) \| ([^|]*)\|$", PAGE.read_text("utf-8"), re.M
     )
     assert [name for name, *_ in rows] == list(METHODS)
     for name, devices, needs, options in rows:
@@ -31,7 +31,7 @@ def test_the_page_names_the_methods_that_plan_for_risks():
     told = re.search(
         r"are risks\. (.*?) plan for them.*?\. (.*?) are defined without", PAGE.read_text("utf-8"), re.S
     )
-    planning, others = (set(re.findall(r"`(\w+)`", part)) for part in told.groups())
+    planning, others = (set(re.findall(r"`([\w-]+)`", part)) for part in told.groups())
     assert planning == {name for name, method in METHODS.items() if method.plans_for_risks}
     assert others == set(METHODS) - planning
 

@@ -78,7 +78,7 @@ def test_the_settings_tables_name_every_key_that_cell_md_does_not():
 
 def test_the_schemes_shown_are_what_they_stand_for():
     rows = re.findall(
-        r"^\| `([\w-]+)` \| `([\w-]+)` \| `([\w-]+)` \| (?:`(\w+)`|any, or no cell) \|$",
+        r"^\| `([\w-]+)` \| `([\w-]+)` \| `([\w-]+)` \| (?:`([\w-]+)`|any, or no cell) \|$",
         written_part("training.md", "schemes"),
         re.MULTILINE,
     )

@@ -300,7 +300,9 @@ def downlink_case(name: str, value: Any, look: str, expected: Any) -> SettingCas
 
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "optimal": {"relative_gap": 0.1, "max_matchings": 9},
+    "threshold": {"num_thresholds": 3},
     "ives": {"start": 0.5, "max_iterations": 1, "keep_negative": True},
+    "ives-multistart": {"num_starts": 3, "max_iterations": 2},
     "chen2020": {"max_delay_s": 3.0, "max_energy_j": 4.0, "waterfall_threshold": 0.1},
 }
 

@@ -42,7 +42,7 @@ def test_without_a_cell_twenty_devices_upload_or_all_where_there_are_fewer() -> 
         ("ives", "top-contribution", "auto", 8),
         ("optimal", "uniform", "auto", 3),  # as many as blocks
         ("greedy", "top-contribution", "auto", 3),
-        ("fedl", "uniform", "auto", 3),
+        ("fedl-power", "uniform", "auto", 3),
         ("optimal", "top-contribution", 5, 5),  # the method chooses among five
         ("greedy", "top-contribution", 2, 2),
         ("greedy", "top-contribution", 3, 3),

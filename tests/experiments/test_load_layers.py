@@ -18,8 +18,8 @@ def parts(experiment: Experiment) -> tuple[str, str, str | None]:
 
 
 def test_an_override_beats_a_preset() -> None:
-    chosen = load_experiment("digits/ural", ["cell.method=fedl", "selection.policy=uniform"])
-    assert parts(chosen) == ("exact", "uniform", "fedl")
+    chosen = load_experiment("digits/ural", ["cell.method=fedl-power", "selection.policy=uniform"])
+    assert parts(chosen) == ("exact", "uniform", "fedl-power")
     assert chosen.cell is not None
     base = load_experiment("digits/ural").cell
     assert base is not None

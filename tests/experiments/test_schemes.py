@@ -38,7 +38,7 @@ def test_the_names_of_the_paper_stand_for_what_it_says() -> None:
     assert scheme_of("exact", "top-contribution", "greedy") == "nufm-greedy"
     assert scheme_of("exact", "uniform", "random") == "ru-random"
     assert scheme_of("plain", "uniform", None) == "fedavg"
-    assert scheme_of("exact", "uniform", "fedl") is None
+    assert scheme_of("exact", "uniform", "fedl-power") is None
 
 
 @pytest.mark.parametrize("source", ["preset", "file", "resolved"])
@@ -53,7 +53,26 @@ def test_a_scheme_in_a_later_layer_beats_the_parts_of_an_earlier_one(
     chosen = load_experiment(start, [f"scheme={name}"])
     assert chosen.scheme == name
     (tmp_path / "above.toml").write_text(f'extends = "{start}"\nscheme = "{name}"\n')
-    assert load_experiment(tmp_path / "above.toml") == chosen
+    above = load_experiment(tmp_path / "above.toml")
+    assert above.model_copy(update={"name": chosen.name}) == chosen
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ([], "URAL (optimal)"),
+        (["cell.energy_weight=2"], "URAL (optimal)"),
+        (["cell.method=value-rate"], "value-rate, from digits/ural"),
+        (["scheme=ru-random"], "uniform, random, from digits/ural"),
+        (["cell.method=random", "name=mine"], "mine"),
+    ],
+)
+def test_a_preset_with_another_scheme_does_not_keep_its_name(settings: list[str], name: str) -> None:
+    assert load_experiment("digits/ural", settings).name == name
+
+
+def test_a_preset_that_gets_a_cell_says_its_method() -> None:
+    assert load_experiment("digits/nufm", ["cell.preset=paper"]).name == "optimal, from digits/nufm"
 
 
 def test_a_scheme_and_another_part_in_one_layer_are_refused() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fedwave.allocation import METHODS
 from tests.explore.asking import Page, question
 
 
@@ -12,7 +13,7 @@ def test_the_page_starts_with_all_cells(page: Page) -> None:
     assert start["first_source"] == "umi-3.5ghz"
     assert start["first_tab"] == "cell"
     assert "paper" in start["sources"]
-    assert start["methods"] == ["optimal", "ives", "greedy", "random", "chen2020", "fedl"]
+    assert start["methods"] == list(METHODS)
 
 
 def test_a_map_is_sent_once(page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fedwave.experiments.schemes import SCHEMES
 from fedwave.rng import Stream, generator
 from fedwave.selection import POLICIES
 from fedwave.server import ContributionScale
+from fedwave.server.outcome import UploadLinks
 from tests.server.radios import (
     CONTRIBUTION,
     ETA_2,
@@ -23,10 +25,12 @@ from tests.server.radios import (
     OPTIMAL_RADIO,
     SNR_3,
     RadioPlanner,
+    all_arrived,
     play,
     radio_planner,
     random_radio,
 )
+from tests.server.round_costs import COSTS
 
 
 def random_planner(scheme: str, *, num_blocks: int = 4, **settings: Any) -> RadioPlanner:
@@ -231,7 +235,7 @@ def test_the_server_waits_for_reports_just_if_they_can_change_the_plan(method: s
     assert waits or not differ
 
 
-CHOOSING = {"optimal", "ives", "chen2020"}
+CHOOSING = set(METHODS) - {"greedy", "random", "fedl-power"}
 
 
 def test_uploads_that_are_not_worth_it_leave_the_model_and_say_so() -> None:
@@ -312,3 +316,39 @@ def test_who_is_drawn_depends_on_the_seed_and_the_round(policy: str) -> None:
 
     assert drawn(0, 0) == drawn(0, 0)
     assert len({drawn(seed, round_index) for seed in range(3) for round_index in range(3)}) == 9
+
+
+# Methods that look back -------------------------------------------------------------------------------------
+
+
+def test_proportional_fair_hears_who_had_what_and_serves_everybody_in_turn() -> None:
+    radio = {**random_radio(num_devices=6, num_blocks=2), "channel_gain": [1.0, 0.9, 0.8, 0.7, 0.6, 0.5]}
+    radio |= {"interference_w": [0.0, 0.1], "max_power_w": [1.0] * 6}
+    planner = radio_planner(radio, method="proportional-fair")
+    state = planner.planner.initial_state()
+    assert state["mean_rate_bps"].tolist() == [0.0] * 6
+    served = []
+    for k in range(3):
+        planned = play(planner.planner, [1.0] * 6, k, planner.channel, state)
+        chosen, rates = planned.plan.selected, np.full(6, np.nan)
+        rates[chosen] = 2.0
+        nothing = np.full(6, np.nan)
+        links = UploadLinks(
+            num_samples=np.ones(6, dtype=np.int64),
+            channel_gain=nothing,
+            interference_w=nothing,
+            sinr=nothing,
+            rate_bps=rates,
+        )
+        arrived = replace(all_arrived(planned.plan), costs=replace(COSTS, links=links))
+        state = planner.planner.after(k, planned.reports, planned.plan, arrived, state)
+        served.append(chosen.tolist())
+    assert served == [[0, 1], [2, 3], [4, 5]]
+    assert_allclose(state["mean_rate_bps"], [0.162, 0.162, 0.18, 0.18, 0.2, 0.2])
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"proportional-fair"}))
+def test_others_remember_no_rates(method: str) -> None:
+    planner = radio_planner(random_radio(), method=method)
+    assert "mean_rate_bps" not in planner.planner.initial_state()
+    assert "mean_rate_bps" not in planner.play(CONTRIBUTION).state

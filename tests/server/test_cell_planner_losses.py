@@ -17,7 +17,7 @@ from tests.server.radios import cell_planner
 
 NUM_DEVICES, NUM_BLOCKS = 24, 6
 PLANNING = ["optimal", "ives", "chen2020"]
-SERVING = ["greedy", "random", "fedl"]
+SERVING = ["greedy", "random", "fedl-power"]
 RNG = np.random.default_rng(5)
 CHANNEL = ChannelDraw(RNG.exponential(size=(NUM_DEVICES, NUM_BLOCKS)) + 0.2, RNG.uniform(0, 0.5, NUM_BLOCKS))
 FLEET = Fleet(

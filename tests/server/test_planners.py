@@ -106,7 +106,7 @@ def test_the_draw_depends_on_the_seed_and_the_round(method: str | None) -> None:
     assert len(set(draws)) >= 12  # of 84 possible sets: three or more coincidences are rare
 
 
-@pytest.mark.parametrize("method", [None, "greedy", "fedl", "random"])
+@pytest.mark.parametrize("method", [None, "greedy", "fedl-power", "random"])
 def test_round_robin_really_takes_turns(method: str | None) -> None:
     selected = [one.plan.selected.tolist() for one in played(make("round-robin", method, seed=0))]
     assert selected == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 1, 2]]

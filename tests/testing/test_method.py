@@ -14,10 +14,10 @@ from tests.testing.broken import complaint
 
 
 def serving(change: Any) -> Method:
-    """Return a method that serves as fedl does, and then is changed."""
+    """Return a method that serves as fedl-power does, and then is changed."""
 
     def own(problem: Any, *, selected: Any) -> Any:
-        return change(problem, allocate(problem, "fedl", selected=selected))
+        return change(problem, allocate(problem, "fedl-power", selected=selected))
 
     return Method(own, serves_given_devices=True)
 
@@ -86,5 +86,5 @@ def test_a_method_without_faults_passes() -> None:
 def test_a_registered_method_signs_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     from fedwave.allocation import METHODS
 
-    monkeypatch.setitem(METHODS, "mine", METHODS["fedl"])
-    assert complaint("mine must sign as mine, got fedl", check_method, "mine")
+    monkeypatch.setitem(METHODS, "mine", METHODS["fedl-power"])
+    assert complaint("mine must sign as mine, got fedl-power", check_method, "mine")

@@ -34,7 +34,7 @@ def policy(num_selected, *, luck: float = 0.5):
 
 def _frugal(problem, *, selected, share: float = 1.0):
     calls.append(("method", share))
-    return allocate(problem, "fedl", selected=selected)
+    return allocate(problem, "fedl-power", selected=selected)
 
 frugal = Method(_frugal, serves_given_devices=True)
 

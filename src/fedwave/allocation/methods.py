@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 
 from fedwave.allocation.baselines.chen2020 import allocate_chen2020
-from fedwave.allocation.baselines.fedl import allocate_fedl
+from fedwave.allocation.baselines.fedl_power import allocate_fedl_power
 from fedwave.allocation.baselines.greedy import allocate_greedy
 from fedwave.allocation.baselines.ives import allocate_ives
+from fedwave.allocation.baselines.many_starts import allocate_ives_multistart, allocate_threshold
+from fedwave.allocation.baselines.proportional_fair import allocate_proportional_fair
 from fedwave.allocation.baselines.random import allocate_random
+from fedwave.allocation.baselines.value_rate import allocate_value_rate
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.optimal.solve import allocate_optimal
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status, account, build_allocation
 from fedwave.errors import ProblemError, require_type, shown
 from fedwave.parts import PartKind, signature_of
-from fedwave.units import BoolArray, IntArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Method:
     ``allocate`` calls ``solve(problem, ...)`` with the rest by keyword. A method that serves given devices
     takes ``selected``, their sorted indices, at most one per block. A method that chooses takes
     ``may_upload``, a mask of those to choose among, or None for all. ``rng`` is passed on if the function
-    names it, and is asked for if it has no default there. All other parameters are the method's options.
+    names it, and is asked for if it has no default there; so is ``mean_rate_bps``, the devices' mean rates in
+    earlier rounds. All other parameters are the method's options.
     A method that does not plan for risks is handed the problem without them, and what it plans then meets
     them: ``allocate`` counts what arrives, and the status is LOST if something does not.
     """
@@ -54,14 +58,23 @@ class Method:
         rng = signature_of(self.solve).parameters.get("rng")
         return rng is not None and rng.default is Parameter.empty
 
+    @property
+    def looks_back(self) -> bool:
+        """Return whether it wants to know the rates of earlier rounds."""
+        return "mean_rate_bps" in signature_of(self.solve).parameters
+
 
 METHODS: dict[str, Method] = {
     "optimal": Method(allocate_optimal, serves_given_devices=False),
+    "threshold": Method(allocate_threshold, serves_given_devices=False),
+    "value-rate": Method(allocate_value_rate, serves_given_devices=False),
+    "proportional-fair": Method(allocate_proportional_fair, serves_given_devices=False),
     "ives": Method(allocate_ives, serves_given_devices=False),
+    "ives-multistart": Method(allocate_ives_multistart, serves_given_devices=False),
     "greedy": Method(allocate_greedy, serves_given_devices=True, plans_for_risks=False),
     "random": Method(allocate_random, serves_given_devices=True, plans_for_risks=False),
     "chen2020": Method(allocate_chen2020, serves_given_devices=False),
-    "fedl": Method(allocate_fedl, serves_given_devices=True, plans_for_risks=False),
+    "fedl-power": Method(allocate_fedl_power, serves_given_devices=True, plans_for_risks=False),
 }
 """All methods by name. Add one: ``METHODS["mine"] = Method(my_function, serves_given_devices=True)``."""
 
@@ -78,7 +91,7 @@ def _method(entry: Any) -> Method:
 METHOD = PartKind(
     "method",
     METHODS,
-    fills_in=("selected", "may_upload", "rng"),  # by ``allocate``
+    fills_in=("selected", "may_upload", "rng", "mean_rate_bps"),  # by ``allocate``
     function_of=lambda entry: _method(entry).solve,
     num_positional=1,  # the problem
     error=ProblemError,
@@ -91,13 +104,15 @@ def allocate(
     *,
     rng: np.random.Generator | None = None,
     selected: IntArray | Sequence[int] | None = None,
+    mean_rate_bps: FloatArray | None = None,
     **options: Any,
 ) -> Allocation:
     """Return the allocation of problem (P) by a method of ``METHODS`` or ``package.module:name``.
 
-    ``selected`` names the devices concerned. A method that serves given devices (greedy, random, fedl) serves
-    exactly these, by default the M largest contributions, Eq. (22); the others choose among them. ``rng`` is
-    used by the methods that draw and ignored by those that do not. ``options`` are those of
+    ``selected`` names the devices concerned. A method that serves given devices (greedy, random, fedl-power)
+    serves exactly these, by default the M largest contributions, Eq. (22); others choose among them. ``rng``
+    is for the methods that draw, ``mean_rate_bps`` (what each device had in earlier rounds) for those that
+    look back; others ignore them. ``options`` are those of
     ``method_options(method)``.
     """
     require_type(
@@ -107,7 +122,7 @@ def allocate(
         fix="Make one with AllocationProblem(...) or load_problem(file).",
     )
     entry = find_method(method)
-    METHOD.require_options(method, options, near=("rng", "selected"))
+    METHOD.require_options(method, options, near=("rng", "selected", "mean_rate_bps"))
     if entry.serves_given_devices:
         options["selected"] = devices_to_serve(problem, selected)
     else:
@@ -120,6 +135,8 @@ def allocate(
                 "Give numpy.random.default_rng(seed)."
             )
         options["rng"] = rng
+    if entry.looks_back:
+        options["mean_rate_bps"] = mean_rate_bps
     if entry.plans_for_risks or not problem.has_risks:
         return entry.solve(problem, **options)
     return _meeting_risks(problem, entry.solve(problem.without_risks, **options))

@@ -50,8 +50,9 @@ def allocate_command(
 ) -> None:
     """Choose who uploads, on which block, at what power and CPU frequency, for one round.
 
-    The method *optimal* proves its answer; *ives* is Alg. 2 of the paper; *greedy*, *random*, *chen2020*
-    and *fedl* are baselines.
+    The method *optimal* proves its answer; *threshold* and *value-rate* are simple rules that come close in
+    most cells; *ives* is Alg. 2 of the paper, *ives-multistart* the same from ten starts; *greedy*, *random*,
+    *proportional-fair*, *chen2020* and *fedl-power* are baselines.
 
     Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
     """
@@ -173,7 +174,7 @@ def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) ->
     from fedwave.cli.console import print_tables
 
     table = Table(title="All methods on this problem", title_justify="left", box=None, padding=(0, 1, 0, 0))
-    headings = ("objective", "contrib.", "energy J", "compute s", "upload s", "uploads", "ms", "status")
+    headings = ("objective", "U", "energy J", "CPU s", "upload s", "sent", "ms", "status")
     for heading in ("method", *headings):
         is_text = heading in ("method", "status")
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)

@@ -62,7 +62,19 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
     # Files that an override names are found from where the user is.
     change = expand_scheme(anchor_paths(parse_overrides(overrides), Path.cwd()))
     _require_effect_of_preset(settings, change)
-    return _checked(merge(settings, change, Experiment))
+    found = _checked(merge(settings, change, Experiment))
+    is_preset = source is not None and Path(source).suffix != ".toml"
+    return _named_by_its_scheme(found, str(source)) if is_preset and "name" not in change else found
+
+
+def _named_by_its_scheme(found: Experiment, preset: str) -> Experiment:
+    """Return the experiment under another name if overrides made another scheme of a preset's."""
+    before = _checked(_read(preset, seen=())).scheme_parts
+    changed = [new for old, new in zip(before, found.scheme_parts, strict=True) if new != old]
+    if not changed:
+        return found
+    name = f"{', '.join(part or 'no cell' for part in changed)}, from {preset}"
+    return found.model_copy(update={"name": name})
 
 
 def experiment_from(settings: Mapping[str, Any]) -> Experiment:

@@ -295,7 +295,12 @@ class Experiment(Section):
     )
 
     @property
+    def scheme_parts(self) -> tuple[str, str, str | None]:
+        """The local rule, the selection policy and the allocation method, which exists only over a cell."""
+        method = self.cell.method.kind if self.cell else None
+        return self.algorithm.rule.kind, self.selection.policy.kind, method
+
+    @property
     def scheme(self) -> str | None:
         """The paper's name for this rule, policy and method, if it has one."""
-        method = self.cell.method.kind if self.cell else None
-        return scheme_of(self.algorithm.rule.kind, self.selection.policy.kind, method)
+        return scheme_of(*self.scheme_parts)

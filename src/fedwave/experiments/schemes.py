@@ -30,6 +30,9 @@ SCHEMES: dict[str, Scheme] = {
     "nufm": Scheme("exact", "top-contribution"),
     "ural": Scheme("exact", "top-contribution", "optimal"),  # Alg. 3, solved to a proven optimum
     "ural-ives": Scheme("exact", "top-contribution", "ives"),  # Alg. 3 as printed
+    "threshold": Scheme("exact", "top-contribution", "threshold"),  # simple rules that know the channel
+    "value-rate": Scheme("exact", "top-contribution", "value-rate"),
+    "proportional-fair": Scheme("exact", "top-contribution", "proportional-fair"),
     "nufm-greedy": Scheme("exact", "top-contribution", "greedy"),
     "nufm-random": Scheme("exact", "top-contribution", "random"),
     "ru-greedy": Scheme("exact", "uniform", "greedy"),

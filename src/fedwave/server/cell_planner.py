@@ -9,9 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from fedwave.allocation import Allocation, AllocationProblem, Status, allocate, find_method
+from fedwave.allocation.baselines.proportional_fair import mean_rates_after
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.aims import RoundAims, Work
+from fedwave.server.outcome import Outcome
 from fedwave.server.plan import Plan
 from fedwave.server.planner import MIN_KEPT_MODELS, PlannerState
 from fedwave.server.policy_planner import PolicyPlanner
@@ -21,6 +23,8 @@ from fedwave.server.round_problem import round_problem
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
+
+MEAN_RATES = "mean_rate_bps"  # what each device had in earlier rounds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +61,25 @@ class CellPlanner(PolicyPlanner):
         """M of the cell."""
         return self.terms.num_blocks
 
+    def initial_state(self) -> PlannerState:
+        """Return an empty history; of rates, too, if the method looks back on them."""
+        state = super().initial_state()
+        if not find_method(self.method).looks_back:
+            return state
+        return {**state, MEAN_RATES: np.zeros(self.runner.num_devices)}
+
+    def after(
+        self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
+    ) -> PlannerState:
+        """Return the history with this round in it."""
+        after = super().after(round_index, reports, plan, outcome, state)
+        if MEAN_RATES not in state:
+            return after
+        rates = np.zeros(self.runner.num_devices)
+        if outcome.costs is not None and outcome.costs.links is not None:
+            rates = np.nan_to_num(outcome.costs.links.rate_bps)
+        return {**after, MEAN_RATES: mean_rates_after(state[MEAN_RATES], rates)}
+
     def plan(
         self,
         round_index: int,
@@ -75,6 +98,7 @@ class CellPlanner(PolicyPlanner):
             self.method,
             rng=generator(self.runner.seed, Stream.ALLOCATION, round_index),
             selected=proposed,
+            mean_rate_bps=state.get(MEAN_RATES),
             **self.method_options,
         )
         return Plan(

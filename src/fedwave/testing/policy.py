@@ -32,7 +32,7 @@ def check_policy(part: Any, /, **options: Any) -> None:
         return PolicyRunner(create(POLICY, part, options, num_selected=3), NUM_SAMPLES, seed=0)
 
     check_rounds(contract, lambda: PolicyPlanner(runner()), over="ideal")
-    check_rounds(contract, lambda: small_cell_planner(runner(), "fedl"), over="cell")
+    check_rounds(contract, lambda: small_cell_planner(runner(), "fedl-power"), over="cell")
 
 
 def crowds() -> Iterator[tuple[Candidates, int]]:

@@ -14,6 +14,7 @@ from fedwave.allocation import (
     violations,
 )
 from fedwave.errors import ProblemError
+from fedwave.wireless.rate import RateModel
 from tests.allocation.allocation_oracles import assignments
 from tests.allocation.allocation_problems import paper_problem
 
@@ -92,3 +93,27 @@ def test_chen2020_plans_for_outage_deadline_and_the_problems_packet_errors():
     assert set(own.selected) != set(old.selected)
     theirs = allocate(plain, "chen2020", waterfall_threshold=1.08)
     assert_array_equal(old.block_of_device, theirs.block_of_device)
+
+
+def test_no_power_is_spent_past_the_cap_of_the_rate():
+    problem = paper_problem(2, max_delay_s=50.0, rate=RateModel(max_spectral_efficiency=0.1))
+    found = allocate(problem, "chen2020")
+    device = found.selected
+    snr = problem.snr_of(device, found.block_of_device[device], found.transmit_power_w[device])
+    assert_allclose(snr.max(), problem.rate.max_snr, rtol=1e-12)
+    assert np.all(found.transmit_power_w[device] <= problem.max_power_w[device])
+    heard = replace(problem, min_snr=2.0 * problem.rate.max_snr)  # the decoder asks for more than the rate
+    device = (found := allocate(heard, "chen2020")).selected
+    snr = problem.snr_of(device, found.block_of_device[device], found.transmit_power_w[device])
+    assert_allclose(snr.max(), 2.0 * problem.rate.max_snr, rtol=1e-9)
+
+
+def test_without_its_limits_it_says_once_that_it_is_not_the_method(caplog):
+    chen_module._say_that_limits_are_missing.cache_clear()
+    for limits in ({"max_delay_s": 0.5}, {"max_energy_j": 0.003}):
+        allocate(paper_problem(2), "chen2020", **limits)
+        allocate(paper_problem(2, **limits), "chen2020")
+    assert caplog.text == ""
+    allocate(paper_problem(2), "chen2020")
+    allocate(paper_problem(2), "chen2020")
+    assert caplog.text.count("is not the method of its paper") == 1

@@ -23,7 +23,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("method", ["greedy", "random", "fedl"])
+@pytest.mark.parametrize("method", ["greedy", "random", "fedl-power"])
 def test_a_device_that_cannot_keep_a_limit_is_dropped_and_named(method):
     problem = small_problem(max_delay_s=1.1)
     found = allocate(problem, method, rng=rng(), selected=[2])
@@ -56,13 +56,13 @@ def test_others_that_cannot_upload_are_counted():
 
 
 def test_the_others_still_upload():
-    found = allocate(small_problem(max_power_w=[0.0, 2.0, 3.0]), "fedl", selected=[0, 2])
+    found = allocate(small_problem(max_power_w=[0.0, 2.0, 3.0]), "fedl-power", selected=[0, 2])
     assert found.status is Status.INFEASIBLE
     assert found.selected.tolist() == [2]
 
 
 def test_all_that_can_upload_is_feasible():
-    found = allocate(small_problem(), "fedl")
+    found = allocate(small_problem(), "fedl-power")
     assert (found.status, found.reason, found.iterations) == (Status.FEASIBLE, "", 1)
     assert allocate(small_problem(), "greedy", rng=rng()).iterations == 0  # no matching is solved
 
@@ -76,7 +76,7 @@ ONE = {
 }
 
 
-@pytest.mark.parametrize("method", ["greedy", "random", "fedl"])
+@pytest.mark.parametrize("method", ["greedy", "random", "fedl-power"])
 def test_baselines_decide_as_if_nothing_could_be_lost_and_run_into_it(method):
     plain = paper_problem(3, contribution=np.full(100, 50.0))
     old = allocate(plain, method, rng=np.random.default_rng(0))
@@ -101,7 +101,7 @@ def test_baselines_decide_as_if_nothing_could_be_lost_and_run_into_it(method):
         assert len(violations(problem, new)) == np.count_nonzero(~arrives)
 
 
-@pytest.mark.parametrize("method", ["greedy", "random", "fedl"])
+@pytest.mark.parametrize("method", ["greedy", "random", "fedl-power"])
 def test_baselines_know_modem_and_drain(method):
     rate, radio = RateModel(efficiency=0.5, max_spectral_efficiency=0.2), RadioPower(circuit_power_w=0.5)
     problem = paper_problem(3, rate=rate, radio=radio, max_energy_j=20.0, num_devices=30)
@@ -115,7 +115,7 @@ def test_baselines_know_modem_and_drain(method):
 
 def test_selfish_power_counts_what_the_circuit_draws():
     problem = small_problem(**ONE, radio=RadioPower(amplifier_efficiency=0.5, circuit_power_w=0.3))
-    for method in ("greedy", "fedl"):
+    for method in ("greedy", "fedl-power"):
         found = allocate(problem, method, rng=np.random.default_rng(0), selected=[0])
         power = np.linspace(0.01, 8, 200_000)
         delay = 1 / np.log2(1 + power)

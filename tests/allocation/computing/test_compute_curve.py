@@ -124,7 +124,7 @@ def test_limits_of_the_floors():
         small_problem(min_frequency_hz=[0.0, 1.2, 0.0])
 
 
-@pytest.mark.parametrize("method", ["greedy", "random", "chen2020", "fedl", "ives"])
+@pytest.mark.parametrize("method", ["greedy", "random", "chen2020", "fedl-power", "ives"])
 def test_every_method_keeps_the_floors(method):
     for seed in range(20):
         problem = with_floors(seed)

@@ -65,7 +65,7 @@ def test_free_energy_means_the_fastest_common_finish():
 
 
 def test_work_at_frequency_zero_is_infeasible_and_names_the_device():
-    for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl"):
+    for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl-power"):
         found = allocate(small_problem(max_frequency_hz=[1, 0, 1]), method, rng=np.random.default_rng(0))
         assert found.status is Status.INFEASIBLE
         assert found.reason.startswith("device 1 has 2 cycles of work but max_frequency_hz = 0")

@@ -245,7 +245,7 @@ def test_defaults_are_the_papers_problem_to_the_last_bit():
             assert_array_equal(old.block_of_device, new.block_of_device)
             assert_array_equal(old.transmit_power_w, new.transmit_power_w)
             assert old.contribution == new.contribution
-            if method in ("optimal", "ives", "fedl"):
+            if method in ("optimal", "ives", "fedl-power"):
                 np.testing.assert_allclose(old.cpu_frequency_hz, new.cpu_frequency_hz, rtol=1e-14)
             else:
                 assert_array_equal(old.cpu_frequency_hz, new.cpu_frequency_hz)

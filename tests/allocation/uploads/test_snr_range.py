@@ -39,7 +39,7 @@ def test_limits_hold_exactly_not_almost(seed):
     if seed % 3 == 1:
         limits["max_delay_s"] = None
     problem = paper_problem(seed, contribution=rng.exponential(100, 100), **limits)
-    for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl"):
+    for method in ("optimal", "ives", "greedy", "random", "chen2020", "fedl-power"):
         found = allocate(problem, method, rng=rng)
         entry = account(problem, found)
         if problem.max_delay_s is not None:

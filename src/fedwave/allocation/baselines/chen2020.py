@@ -9,6 +9,9 @@ in this package.
 
 from __future__ import annotations
 
+import logging
+from functools import lru_cache
+
 import numpy as np
 
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
@@ -23,7 +26,9 @@ from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import upload_delay_s
 
-WATERFALL = 1.08  # their threshold m (0.023 dB) of the packet error rate q = 1 - exp(-m (I + B N0) / (p h))
+# Their threshold m of the packet error rate q = 1 - exp(-m (I + B N0) / (p h)): 0.33 dB, as in their code;
+# their paper prints 0.023 dB, which would be 1.005.
+WATERFALL = 1.08
 
 
 def allocate_chen2020(
@@ -36,9 +41,10 @@ def allocate_chen2020(
 ) -> Allocation:
     """Return Chen et al.'s allocation: the matching within the limits with the largest sum of u (1 - q).
 
-    The limits are the problem's, tightened by ``max_delay_s`` and ``max_energy_j`` (theirs: 0.5 s, 0.003
-    J). CPUs run at full frequency. ``waterfall_threshold`` is the problem's by default, or else theirs; 0
-    switches packet errors off. The objective reported is that of (P).
+    The limits are the problem's, tightened by ``max_delay_s`` and ``max_energy_j`` (theirs: 0.5 s, 0.003 J);
+    without any, a warning says that this is not their method. CPUs run at full frequency, and power past
+    where the modem's rate is capped is not spent. ``waterfall_threshold`` is the problem's by default, or
+    else theirs; 0 switches packet errors off. The objective reported is that of (P).
     """
     if waterfall_threshold is None:
         waterfall_threshold = problem.waterfall or WATERFALL
@@ -46,6 +52,9 @@ def allocate_chen2020(
         raise ProblemError(
             f"waterfall_threshold must be >= 0, got {waterfall_threshold:g}. Use 0 for no errors."
         )
+    limits = (max_delay_s, max_energy_j, problem.max_delay_s, problem.max_energy_j)
+    if all(limit is None for limit in limits):
+        _say_that_limits_are_missing()
     device = np.flatnonzero((problem.contribution > 0) & (problem.max_power_w > 0))
     if may_upload is not None:
         device = device[may_upload[device]]
@@ -57,7 +66,7 @@ def allocate_chen2020(
     )
     row, column = assign_blocks(weight)
     chosen, where = device[row], block[column]
-    snr = problem.max_power_w[chosen] / watts_per_snr(problem, chosen, where)
+    snr = _power_w(problem, chosen, where) / watts_per_snr(problem, chosen, where)
     return allocate_on_blocks(
         problem,
         method="chen2020",
@@ -66,6 +75,21 @@ def allocate_chen2020(
         snr=snr,
         cpu=full_cpu_frequencies(problem),
         iterations=1,
+    )
+
+
+def _power_w(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
+    """Return the full power of each pair, but no more than its rate, or the decoder, can make use of."""
+    most = max(problem.rate.max_snr, problem.min_snr)
+    with np.errstate(over="ignore"):
+        return np.minimum(problem.max_power_w[device], most * watts_per_snr(problem, device, block))
+
+
+@lru_cache(maxsize=1)
+def _say_that_limits_are_missing() -> None:
+    logging.getLogger("fedwave").warning(
+        "chen2020 without max_delay_s and max_energy_j is not the method of its paper, which has 0.5 s and "
+        "0.003 J: it matches at full power whatever that takes. Give one of them."
     )
 
 
@@ -92,7 +116,7 @@ def _weights(
 ) -> FloatArray:
     """Return u (1 - q) of every pair, (devices, M); 0 where full power breaks a limit."""
     device, block = np.broadcast_arrays(device, block)
-    power = problem.max_power_w[device]
+    power = _power_w(problem, device, block)
     rate = problem.rate_bps_of(device, block, power)
     with np.errstate(over="ignore", invalid="ignore"):
         delay = upload_delay_s(rate, model_bits=problem.model_bits)

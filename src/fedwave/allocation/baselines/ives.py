@@ -1,8 +1,8 @@
 """IVES, Alg. 2: alternate between blocks at a given delay (Theorem 3) and powers at given blocks (Theorem 4).
 
 It climbs to a fixed point, which need not be the optimum: started from the slowest device's delay, as
-printed, it often keeps devices that can hardly transmit. ``optimal`` is the cure; ``start`` lets you try
-other delays.
+printed, it often keeps devices that can hardly transmit. It is the start that fails, not the idea: the method
+``ives-multistart`` climbs from several delays and comes close to the optimum, though it cannot say how close.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def allocate_ives(
     is_small = problem.num_devices * problem.num_blocks <= _DENSE_PAIRS
     table = (all_pairs if is_small else candidate_pairs)(problem, may_upload=may_upload)
     first_snr = _first_snr(problem, start, may_upload)
-    plan = _iterate(problem, table, first_snr, max_iterations)
+    plan = climb(problem, table, first_snr, max_iterations)
     if plan.value < 0.0 and not keep_negative:
         plan = UploadPlan(
             table=table,
@@ -69,9 +69,8 @@ def allocate_ives(
     return finish(problem, plan, cpu, method="ives", may_upload=may_upload)
 
 
-def _iterate(
-    problem: AllocationProblem, table: PairTable, first_snr: float, max_iterations: int
-) -> UploadPlan:
+def climb(problem: AllocationProblem, table: PairTable, first_snr: float, max_iterations: int) -> UploadPlan:
+    """Return where Alg. 2 ends from the delay of an SNR, or after so many iterations."""
     floor, delay = snr_floor(problem), DelayCost.of(problem)
     snr = max(first_snr, floor)
     found: Matching | None = None

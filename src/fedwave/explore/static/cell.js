@@ -6,7 +6,10 @@ import { digits, el, find, si, svg } from "./dom.js";
 import { CellMap } from "./map.js";
 import { saveButtons, saveText } from "./save.js";
 
-const NAMES = { optimal: "Optimal", ives: "IVES", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", fedl: "FEDL" };
+const NAMES = {
+  optimal: "URAL (optimal)", threshold: "Threshold", "value-rate": "Value-rate", "proportional-fair": "Proportional fair", ives: "URAL (IVES)",
+  "ives-multistart": "IVES, many starts", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", "fedl-power": "FEDL's powers",
+};
 const MANY_PAIRS = 200_000; // above, methods and points of the front are asked for one by one
 const RATIOS = [0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.178, 0.316, 0.562, 1, 1.78, 3.16, 5.62, 10, 17.8, 31.6, 56.2, 100];
 const FEW_RATIOS = [1, 0.01, 0.1, 10, 100];

@@ -12,7 +12,7 @@ from tests.allocation.allocation_problems import paper_problem
 
 def test_it_is_sp1_and_the_lambert_formula_of_each_device():
     problem = paper_problem(3, max_power_w=1e3, delay_weight=2.0)
-    found = allocate(problem, "fedl")
+    found = allocate(problem, "fedl-power")
     np.testing.assert_array_equal(found.cpu_frequency_hz, solve_cpu_frequencies(problem).cpu_frequency_hz)
     noise = problem.interference_w + 1.0
     for i in found.selected:
@@ -27,7 +27,7 @@ def test_its_blocks_minimise_the_sum_of_its_costs(seed):
     gain = np.random.default_rng(seed).uniform(0.05, 2, (3, 3))
     weights = {"energy_weight": 3.0, "delay_weight": 0.5}
     problem = paper_problem(seed, num_devices=3, num_blocks=3, channel_gain=gain, max_power_w=2.0, **weights)
-    entry = account(problem, allocate(problem, "fedl"))
+    entry = account(problem, allocate(problem, "fedl-power"))
     ours = float((3.0 * entry.upload_energy_j + 0.5 * entry.upload_delay_s).sum())
 
     def cost(pairs):
@@ -46,4 +46,4 @@ def test_a_block_that_a_device_cannot_use_is_matched_last():
     # Each device has one block that it hears; only one matching serves all three.
     gain = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.01, 0.0, 0.0]])
     problem = paper_problem(0, num_devices=3, num_blocks=3, channel_gain=gain, max_power_w=1.0)
-    assert allocate(problem, "fedl").block_of_device.tolist() == [1, 2, 0]
+    assert allocate(problem, "fedl-power").block_of_device.tolist() == [1, 2, 0]

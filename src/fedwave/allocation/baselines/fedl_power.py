@@ -1,10 +1,10 @@
-"""FEDL (Dinh et al.): CPU and radio each traded against delay in closed form, restricted to this model.
+"""fedl-power: the CPU frequencies and transmit powers of FEDL (Dinh et al.), on blocks instead of TDMA slots.
 
 FEDL has all devices take part and share the uplink by TDMA, so the round pays for the *sum* of the upload
 times. Its problem SUB1 (CPU) is (SP1) with kappa = eta_2 / eta_1 and no lower frequency limit. Its SUB2
-(radio) falls apart into one Lambert-W formula per device, Eq. (56). Restricted here: the given devices take
-part, at most as many as there are blocks; TDMA slots become blocks, matched so that FEDL's own sum of costs
-is smallest; the learning part (its accuracy parameter theta) is left out.
+(radio) falls apart into one Lambert-W formula per device, Eq. (56). Here the given devices take part, at most
+as many as there are blocks, matched so that FEDL's own sum of costs is smallest. On parallel blocks each then
+prices the one common delay by itself, M times too dear: this is a selfish power rule, not FEDL's optimum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fedwave.wireless.rate import RadioPower
 _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible one, so it is matched last
 
 
-def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
+def allocate_fedl_power(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
     """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
 
     Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
@@ -37,7 +37,7 @@ def allocate_fedl(problem: AllocationProblem, *, selected: IntArray) -> Allocati
     row, block = linear_sum_assignment(_costs(problem, snr, watts))
     return allocate_on_blocks(
         problem,
-        method="fedl",
+        method="fedl-power",
         device=selected[row],
         block=np.asarray(block, dtype=np.int64),
         snr=snr[row, block],
