@@ -331,6 +331,18 @@ LEARNING_CASES = [
         )
     ),
     case(
+        "algorithm.server_step[clip-norm].max_norm",
+        0.3,
+        lambda built: vars(built.sim.federation.server_step),
+        {"max_norm": 0.3},
+    ),
+    case(
+        "algorithm.server_step[trimmed-mean].num_trimmed",
+        2,
+        lambda built: built.sim.federation.server_step.num_trimmed,
+        2,
+    ),
+    case(
         "algorithm.planner",
         {"kind": "tests.experiments.learning_setting_cases:own_planner", "patience": 3},
         lambda built: getattr(built.sim.federation.planner, "patience", None),

@@ -13,12 +13,18 @@ from fedwave.simulation.simulation import Simulation
 
 
 def simulation(
-    num_selected: Any = "auto", *, num_devices: int = 60, cell: dict[str, Any] | None = None, **selection: Any
+    num_selected: Any = "auto",
+    *,
+    num_devices: int = 60,
+    cell: dict[str, Any] | None = None,
+    algorithm: dict[str, Any] | None = None,
+    **selection: Any,
 ) -> Simulation:
     settings: dict[str, Any] = {
         "data": {"dataset": {"kind": "synthetic", "num_samples": 4000, "shape": [4]}},
         "partition": {"num_devices": num_devices},  # half of them train
         "model": {"kind": "softmax"},
+        "algorithm": algorithm or {},
         "selection": {"num_selected": num_selected, **selection},
     }
     if cell is not None:
@@ -94,3 +100,36 @@ def test_the_options_of_a_policy_and_everyone_computes_reach_it() -> None:
     assert runner.policy.num_candidates == 9
     assert runner.everyone_computes is True
     assert sim.federation.planner.max_models == 9
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cell", "most"),
+    [
+        (4, None, 4),
+        ("auto", {"method": "optimal"}, 7),  # one a block, whoever is proposed
+        ("auto", {"method": "optimal", "num_blocks": 50}, 30),
+        (5, {"method": "optimal"}, 5),
+        (8, {"method": "greedy"}, 7),
+    ],
+)
+def test_a_step_that_would_trim_all_uploads_of_every_round_is_refused(
+    wanted: Any, cell: dict[str, Any] | None, most: int
+) -> None:
+    def trimming(num_trimmed: int, **algorithm: Any) -> dict[str, Any]:
+        return {"server_step": {"kind": "trimmed-mean", "num_trimmed": num_trimmed}, **algorithm}
+
+    fits = (most - 1) // 2
+    assert simulation(wanted, cell=cell, algorithm=trimming(fits)).federation.server_step is not None
+    with pytest.raises(ConfigError, match=f"needs {2 * fits + 3} uploads in a round, got at most {most}"):
+        simulation(wanted, cell=cell, algorithm=trimming(fits + 1))
+    with pytest.raises(ConfigError, match=f"got at most {most}"):
+        simulation(wanted, cell=cell, algorithm=trimming(fits + 1, planner="sample-weights"))
+    # A planner of one's own may let more devices upload than the settings say.
+    own = "tests.experiments.learning_setting_cases:own_planner"
+    simulation(wanted, cell=cell, algorithm=trimming(fits + 1, planner={"kind": own, "patience": 3}))
+
+
+def test_what_the_planner_knows_is_no_option_of_a_step() -> None:
+    step = {"kind": "trimmed-mean", "max_models": 9}
+    with pytest.raises(ConfigError, match=r"max_models.* It is filled in for every such part. Leave it out"):
+        simulation(algorithm={"server_step": step})

@@ -30,6 +30,10 @@ RUNS = {
         f"{SMALL} selection.num_selected=3 algorithm.num_local_steps=3 algorithm.query_batch_size=4",
     ),
     "momentum": ("digits/nufm", f"{SMALL} selection.num_selected=3 algorithm.server_step=momentum"),
+    **{
+        kind: ("digits/nufm", f"{SMALL} selection.num_selected=5 algorithm.server_step={kind}")
+        for kind in ("clip-norm", "trimmed-mean", "median")
+    },
     "URAL": ("digits/ural", f"{SMALL} cell.num_blocks=3"),
     "URAL with losses": ("digits/ural", f"{SMALL} cell.num_blocks=3 cell.losses.dropout_probability=0.4"),
     "a street cell": (

@@ -9,7 +9,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord
 
 from fedwave.flower import TwoPhase
-from fedwave.learning.server_steps.mean import ServerMean
+from fedwave.learning.server_steps import ServerMean, ServerStep
 from fedwave.selection import TopContribution
 from fedwave.server import ContributionAudit, Plan, PlannerAround, PolicyPlanner, PolicyRunner
 from fedwave.simulation.round import Federation
@@ -27,9 +27,16 @@ def first_arrays() -> ArrayRecord:
     return ArrayRecord({"w": Array(first_model())})
 
 
-def strategy(num_devices: int, num_selected: int, *, audited: bool = True, **options: Any) -> TwoPhase:
+def strategy(
+    num_devices: int,
+    num_selected: int,
+    *,
+    audited: bool = True,
+    server_step: ServerStep = ServerMean(),
+    **options: Any,
+) -> TwoPhase:
     runner = PolicyRunner(TopContribution(num_selected), np.ones(num_devices, dtype=np.int64), seed=0)
-    federation = Federation(planner=PolicyPlanner(runner), world=IdealWorld(), server_step=ServerMean())
+    federation = Federation(planner=PolicyPlanner(runner), world=IdealWorld(), server_step=server_step)
     audit = ContributionAudit(meta_lr=META_LR, **PENALTIES) if audited else None
     return TwoPhase(federation, num_devices=num_devices, audit=audit, **options)
 

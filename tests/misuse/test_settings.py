@@ -73,6 +73,15 @@ SETTINGS = [
     ("algorithm.num_local_steps=1000000000000", "1,000,000,000,000 local steps of 30 devices would need"),
     ("algorithm.query_batch_size=0", "algorithm.query_batch_size must be greater than or equal to 1"),
     ("algorithm.server_step={momentum=2}", 'It is an option of momentum, not of "mean"'),
+    ('algorithm.server_step={kind="clip-norm",max_norm="mean"}', "algorithm.server_step.max_norm must be"),
+    (
+        'algorithm.server_step={kind="clip-norm",max_norm=0}',
+        'max_norm must be positive and finite, or "median"',
+    ),
+    (
+        'algorithm.server_step={kind="trimmed-mean",num_trimmed=0.2}',
+        "algorithm.server_step.num_trimmed must be",
+    ),
     ("algorithm.server_step=3", "algorithm.server_step must be a name, or a table with a kind, got 3"),
     ("selection.num_selected=0", "selection.num_selected must be greater than or equal to 1 or 'auto'"),
     ("selection.num_selected=many", "selection.num_selected must be a valid integer or 'auto'"),

@@ -88,6 +88,16 @@ def test_steps_with_a_state_are_not_shared() -> None:
     assert cache.hits == 0
 
 
+@pytest.mark.parametrize("step", ["clip-norm", "trimmed-mean", "median"])
+def test_steps_without_a_state_are_shared_to_the_bit(step: str) -> None:
+    cache, setting = RoundCache(), f"algorithm.server_step={step}"
+    single_run(small("nufm-greedy", setting), cache=cache)
+    shared = single_run(small("nufm-random", setting), cache=cache)
+    assert shared.num_remembered == 4
+    assert shared.curves == single_run(small("nufm-random", setting)).curves
+    assert single_run(small("nufm-random"), cache=cache).num_remembered == 0
+
+
 def test_batches_drawn_afresh_belong_to_their_round() -> None:
     cache = RoundCache()
     settings = ("algorithm.query_batch_size=1", "cell.delay_weight=1e9")  # nobody uploads: the model stays

@@ -128,6 +128,7 @@ class Actors:
 class SumsUp:
     """A server step: the weighted sum of the models; its state is the number of models so far."""
 
+    needs_each_model = True
     log: list[Any]
 
     def initial_state(self, parameters: Parameters) -> Parameters:

@@ -14,7 +14,7 @@ from fedwave.errors import ModelError
 from fedwave.learning import Metric, average
 from fedwave.learning.models import Mlp
 from fedwave.learning.rules import PlainDescent
-from fedwave.learning.server_steps import ServerMean, ServerMomentum
+from fedwave.learning.server_steps import ServerMean, ServerMedian, ServerMomentum
 from fedwave.learning.tasks import Classification, Regression
 from fedwave.testing import check_model, check_rule, check_server_step, check_task
 from tests.testing.broken import complaint
@@ -156,9 +156,19 @@ class Blows(ServerMean):
         return {name: value / 0.0 for name, value in after.items()}, state
 
 
+class SaysNothing(ServerMean):
+    needs_each_model = None  # type: ignore[assignment]
+
+
+class SaysTheMeanWouldDo(ServerMedian):
+    needs_each_model = False
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [
+        (SaysNothing, r"needs_each_model must be True or False, got None"),
+        (SaysTheMeanWouldDo, r"step must make the same of the mean with needs_each_model = False, got"),
         (ReadsTwice, r"ReadsTwice\.step must answer .* at least one model"),
         (SumsWeights, r"step must not depend on the scale of the weights, got .* Divide by their sum"),
         (Spoils, r"step must leave its inputs alone, got another .*a"),

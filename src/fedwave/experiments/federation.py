@@ -15,6 +15,7 @@ from fedwave.learning.operations import sample_operations
 from fedwave.learning.quantise import message_bits
 from fedwave.learning.rules import LocalRule
 from fedwave.learning.server_steps import ServerStep
+from fedwave.parts import is_import_name
 from fedwave.rng import Stream, generator
 from fedwave.selection import SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, ContributionScale, PolicyPlanner, PolicyRunner, RoundAims, Work
@@ -31,20 +32,23 @@ def build_federation(
     experiment: Experiment, train: DevicePool, model: Model, task: Task, rule: LocalRule
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return the server and the world of the experiment, and warnings about their settings."""
-    step = build_server_step(experiment)
     if experiment.cell is not None:
         operations = operations_per_sample(experiment.cell, train, model, task, rule)
-        return _over_a_cell(experiment, experiment.cell, train, model, step, operations)
+        return _over_a_cell(experiment, experiment.cell, train, model, operations)
     wanted = experiment.selection.num_selected
     num_selected = min(DEFAULT_NUM_SELECTED, len(train)) if wanted == "auto" else wanted
     require_enough_devices(num_selected, len(train))
     planner = PolicyPlanner(build_runner(experiment, train, num_selected))
+    step = build_server_step(experiment, num_selected)
     return Federation(planner=planner, world=IdealWorld(), server_step=step), ()
 
 
-def build_server_step(experiment: Experiment) -> ServerStep:
-    """Return what the server does with the models that it receives."""
-    step: ServerStep = experiment.algorithm.server_step.create("algorithm.server_step")
+def build_server_step(experiment: Experiment, max_models: int) -> ServerStep:
+    """Return what the server does with the models of a round, of which our planners know a limit."""
+    algorithm = experiment.algorithm
+    step: ServerStep = algorithm.server_step.create(
+        "algorithm.server_step", max_models=None if is_import_name(algorithm.planner.kind) else max_models
+    )
     return step
 
 
@@ -74,7 +78,6 @@ def _over_a_cell(
     section: CellSection,
     train: DevicePool,
     model: Model,
-    step: ServerStep,
     operations: float,
 ) -> tuple[Federation, tuple[str, ...]]:
     """Return a federation whose training devices, in order, are the devices of a radio cell."""
@@ -112,7 +115,10 @@ def _over_a_cell(
         cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
     )
     federation = Federation(
-        planner=planner, world=world, server_step=step, bits_per_parameter=section.bits_per_parameter
+        planner=planner,
+        world=world,
+        server_step=build_server_step(experiment, min(num_selected, section.num_blocks, len(train))),
+        bits_per_parameter=section.bits_per_parameter,
     )
     return federation, (*cell.warnings, *warnings)
 

@@ -169,8 +169,9 @@ class AlgorithmSection(Section):
     )
     server_step: ServerStepPart = Field(
         ServerStepPart(),
-        description="What the server does with the models: mean, Eq. (6), or momentum (FedAvgM), "
-        'e.g. { kind = "momentum", momentum = 0.9, server_lr = 1.0 }.',
+        description="What the server does with the models: mean, Eq. (6), momentum (FedAvgM), "
+        'e.g. { kind = "momentum", momentum = 0.9, server_lr = 1.0 }, or one that withstands devices which '
+        "send what they like: clip-norm, trimmed-mean, median.",
     )
     planner: PlannerPart = Field(
         PlannerPart(),

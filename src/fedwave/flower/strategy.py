@@ -73,6 +73,12 @@ class TwoPhase(Strategy):
         secure_sum: SecureSum | None = None,  # phase 2 by secure aggregation
         frame: RunFrame | None = None,  # what the tables call devices and metric; None: places, no metric
     ) -> None:
+        if secure_sum is not None and federation.server_step.needs_each_model:
+            raise ConfigError(
+                "secure aggregation gives the mean of the models and no single one, got a server step that "
+                f"needs each, {type(federation.server_step).__name__}. Use mean or momentum, or leave out "
+                "secure_sum."
+            )
         self.federation = federation
         self.num_local_steps = num_local_steps
         self.min_nodes = min_nodes

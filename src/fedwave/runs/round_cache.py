@@ -17,7 +17,7 @@ from fedwave.devices.base import Devices, HeldOutResult
 from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.experiments.schema import Experiment
 from fedwave.learning import Parameters
-from fedwave.learning.server_steps import ServerMean, ServerStep
+from fedwave.learning.server_steps import ServerStep
 from fedwave.runs.provenance import digest
 from fedwave.server import Reports
 from fedwave.simulation.simulation import Simulation
@@ -65,7 +65,7 @@ class RoundCache:
 
 def with_cache(simulation: Simulation, cache: RoundCache, experiment: Experiment) -> Simulation:
     """Return the simulation of an experiment, which computes only what the cache does not hold."""
-    if not isinstance(simulation.federation.server_step, ServerMean):
+    if simulation.initial_state().server_step:
         return simulation  # a step with a state depends on more than the models
     executor, draws = simulation.executor, simulation.local.query_batch_size is not None
     context = learning_key(experiment)
@@ -140,6 +140,11 @@ class CachedStep:
 
     inner: ServerStep
     cache: RoundCache
+
+    @property
+    def needs_each_model(self) -> bool:
+        """Return what the step itself says."""
+        return self.inner.needs_each_model
 
     def initial_state(self, parameters: Parameters) -> Parameters:
         """Return no state."""

@@ -31,7 +31,7 @@ _MEMBERS = {
         "describe",
     ),
     "world": ("counts_costs", "fleet", "channel", "answer"),
-    "server_step": ("initial_state", "step"),
+    "server_step": ("initial_state", "step", "needs_each_model"),
 }
 _BASES = {"planner": " Derive it from fedwave.server.PlannerDefaults or PlannerAround, which have it."}
 

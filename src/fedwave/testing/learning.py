@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from fedwave.errors import FedwaveError
-from fedwave.learning import Batch, LocalStep, Metric, Model, Parameters
+from fedwave.learning import Batch, LocalStep, Metric, Model, Parameters, average
 from fedwave.learning.models import MODEL, UserModel, build_model
 from fedwave.learning.rules import RULE
 from fedwave.learning.server_steps import SERVER_STEP
@@ -109,12 +109,28 @@ def check_server_step(part: Any, /, **options: Any) -> None:
             "step", lambda kept=next_state: step.step(theta, iter(models[:1]), None, kept)
         )
         _require_like(contract, ".step with one model", again, theta)
+    _check_needs_each_model(contract, step, theta, models, state)
     one, other = (step.step(theta, iter(models), scale * weights, state)[0] for scale in (1.0, 8.0))
     for name, value in one.items():
         what = ".step must not depend on the scale of the weights"
         _require_close(
             contract, what, value, other[name], fix="Divide by their sum, as average(models, weights) does."
         )
+
+
+def _check_needs_each_model(
+    contract: Contract, step: Any, theta: Parameters, models: list[Parameters], state: Parameters
+) -> None:
+    """Raise unless a step that says so makes of the models' mean what it makes of the models."""
+    needs_each: object = getattr(step, "needs_each_model", None)
+    what = ".needs_each_model must be True or False"
+    contract.require(isinstance(needs_each, bool), what, needs_each, "Say False if the mean would do.")
+    if needs_each:
+        return
+    each, mean = (step.step(theta, given, None, state)[0] for given in (models, [average(models)]))
+    for name, value in each.items():
+        what = ".step must make the same of the mean with needs_each_model = False"
+        _require_close(contract, what, mean[name], value, fix="Say needs_each_model = True.")
 
 
 def check_task(part: Any, /, *, learns: Literal["classes", "values"] = "classes", **options: Any) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from fedwave.errors import ConfigError, ModelError
 from fedwave.learning import SERVER_STEPS, Parameters, average
-from fedwave.learning.server_steps import ServerMean, ServerMomentum
+from fedwave.learning.server_steps import ServerClipNorm, ServerMean, ServerMomentum, ServerStep
 from fedwave.testing import check_server_step
 
 
@@ -156,8 +156,8 @@ def test_every_server_step_keeps_the_contract_and_more(name: str) -> None:
     assert pickle.loads(pickle.dumps(step)) == step  # noqa: S301 - our own bytes
 
 
-@pytest.mark.parametrize("name", SERVER_STEPS)
-def test_received_models_are_let_go_one_after_the_other(name: str) -> None:
+@pytest.mark.parametrize("step", [ServerMean(), ServerMomentum(), ServerClipNorm(max_norm=1.0)])
+def test_received_models_are_let_go_one_after_the_other(step: ServerStep) -> None:
     alive: weakref.WeakSet[torch.Tensor] = weakref.WeakSet()
     most = 0
 
@@ -170,7 +170,6 @@ def test_received_models_are_let_go_one_after_the_other(name: str) -> None:
             yield model
             del model
 
-    step = SERVER_STEPS[name]()
     theta = {"w": torch.zeros(3)}
     step.step(theta, arriving(), None, step.initial_state(theta))
     assert most <= 2  # the one being added and the next
@@ -183,14 +182,25 @@ def test_weights_make_the_weighted_mean_on_any_scale() -> None:
     assert average(iter(models), np.array([2.0, 2.0]))["w"].tolist() == average(models)["w"].tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean", 31 / 8),  # (1 + 2 + 2 * 4 + 4 * 5) / 8
+        ("momentum", 31 / 8),
+        ("clip-norm", 21 / 8),  # 4 and 5 become the median length, 3
+        ("trimmed-mean", 10 / 3),  # (2 + 2 * 4) / 3
+        ("median", 4.5),  # half of the weight is at most 4, half at least 5
+    ],
+)
+def test_every_server_step_heeds_the_weights(name: str, expected: float) -> None:
+    step, theta = SERVER_STEPS[name](), one(0.0)
+    models = [one(5.0), one(1.0), one(4.0), one(2.0)]
+    after, _ = step.step(theta, iter(models), np.array([4.0, 1.0, 2.0, 1.0]), step.initial_state(theta))
+    assert after["w"].tolist() == pytest.approx([expected], rel=1e-7)
+
+
 @pytest.mark.parametrize("name", SERVER_STEPS)
-def test_every_server_step_heeds_the_weights(name: str) -> None:
-    step, theta = SERVER_STEPS[name](), {"w": torch.zeros(1)}
-    models = [{"w": torch.tensor([1.0])}, {"w": torch.tensor([5.0])}]
-    after, _ = step.step(theta, iter(models), np.array([1.0, 3.0]), step.initial_state(theta))
-    assert after["w"].tolist() == [4.0]
-
-
-def test_as_many_weights_as_models_are_needed() -> None:
-    with pytest.raises(ModelError, match="A mean of 1 models needs as many weights, got 2"):
-        average([{"w": torch.zeros(1)}], np.array([1.0, 2.0]))
+def test_a_weight_too_many_is_refused_by_every_server_step(name: str) -> None:
+    step, theta = SERVER_STEPS[name](), one(0.0)
+    with pytest.raises(ModelError, match="A server step of 3 models needs as many weights, got 4"):
+        step.step(theta, [one(1.0)] * 3, np.ones(4), step.initial_state(theta))

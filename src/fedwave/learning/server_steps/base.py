@@ -12,6 +12,11 @@ from fedwave.units import FloatArray
 class ServerStep(Protocol):
     """Makes the next global model. What it must remember is handed in and out, and kept in checkpoints."""
 
+    @property
+    def needs_each_model(self) -> bool:
+        """Whether the mean of the models, all that secure aggregation gives, would not do in their place."""
+        ...
+
     def initial_state(self, parameters: Parameters) -> Parameters:
         """Return the state before the first round, given theta^0: an empty dict if there is none."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,6 +17,8 @@ from fedwave.units import FloatArray
 @dataclass(frozen=True)
 class ServerMean:
     """theta^{k+1} is the mean of the received models, Eq. (6), weighted if the plan says so; no state."""
+
+    needs_each_model: ClassVar[bool] = False
 
     def initial_state(self, parameters: Parameters) -> Parameters:
         """Return no state."""
@@ -51,9 +54,16 @@ def average(models: Iterable[Parameters], weights: FloatArray | None = None) -> 
             else:
                 total[name] = term.to(torch.float64, copy=True)
         count += 1
-    if count == 0:
-        raise ModelError("A mean needs at least one model, got none. Keep the global model if none arrives.")
-    if weights is not None and len(weights) != count:
-        raise ModelError(f"A mean of {count} models needs as many weights, got {len(weights)}.")
+    require_models(count, weights)
     whole = count if weights is None else float(np.sum(weights))
     return {name: (value / whole).to(like[name].dtype) for name, value in total.items()}
+
+
+def require_models(count: int, weights: FloatArray | None) -> None:
+    """Raise unless there are models, and a weight for each if any has one."""
+    if count == 0:
+        raise ModelError(
+            "A server step needs at least one model, got none. Keep the global model if none arrives."
+        )
+    if weights is not None and len(weights) != count:
+        raise ModelError(f"A server step of {count} models needs as many weights, got {len(weights)}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -23,6 +24,8 @@ class ServerMomentum:
 
     momentum: float = 0.9
     server_lr: float = 1.0
+
+    needs_each_model: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.momentum < 1.0:
