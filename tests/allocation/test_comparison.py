@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from fedwave.allocation import METHODS, allocate, compare_methods
+from fedwave.allocation import METHODS, allocate, compare_methods, comparison
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from tests.allocation.allocation_problems import paper_problem, small_problem
@@ -28,6 +28,18 @@ def test_another_seed_draws_otherwise():
     problem = paper_problem(0, num_devices=30, num_blocks=5)
     first, second = (compare_methods(problem, ["random"], seed=seed)["random"] for seed in (0, 1))
     assert first.allocation.objective != second.allocation.objective
+
+
+def test_a_method_that_is_named_often_is_computed_once(monkeypatch):
+    computed = []
+
+    def counted(problem, name, **options):
+        computed.append(name)
+        return allocate(problem, name, **options)
+
+    monkeypatch.setattr(comparison, "allocate", counted)
+    found = compare_methods(paper_problem(8), ["greedy", "fedl", *["greedy"] * 50], seed=0)
+    assert list(found) == computed == ["greedy", "fedl"]
 
 
 def test_methods_options_and_devices_may_be_chosen():

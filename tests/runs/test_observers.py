@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,12 @@ from rich.console import Console
 
 import fedwave
 from fedwave.experiments import experiment_from
+from fedwave.runs import observers
 from fedwave.runs.observers import ProgressBar, spans
 from fedwave.runs.run import run_experiment
 from fedwave.simulation.records import RoundRecord
 from tests.experiments.cell_tables import PAPER_CELL, experiment
+from tests.runs.small_runs import StopAfter
 
 ERROR = "mean_absolute_error"
 
@@ -71,6 +75,45 @@ def test_an_error_in_the_settings_stands_alone(tmp_path: Path) -> None:
     ):
         run_experiment(experiment(selection={"num_selected": 99}), tmp_path / "run", observers=[bar])
     assert file.getvalue() == ""
+
+
+# Where there is no terminal --------------------------------------------------------------------------------
+
+
+def logged(folder: Path, num_rounds: int, *others: object) -> list[str]:
+    """Return what a run writes to a log, up to the round of each line."""
+    file = io.StringIO()
+    with contextlib.suppress(KeyboardInterrupt), ProgressBar(Console(file=file, width=200)) as bar:
+        run_experiment(experiment(num_rounds=num_rounds), folder, observers=[bar, *others])  # type: ignore[list-item]
+    lines = file.getvalue().splitlines()
+    assert all("  loss " in line for line in lines)
+    return [line.split("  ")[0] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("num_rounds", "lines"), [(1, ["round 1 of 1"]), (5, ["round 1 of 5", "round 5 of 5"])]
+)
+def test_a_log_says_the_first_and_the_last_round_of_a_short_run(
+    num_rounds: int, lines: list[str], tmp_path: Path
+) -> None:
+    assert logged(tmp_path / "run", num_rounds) == lines
+
+
+def test_a_log_says_how_far_a_run_came_that_was_ended_early(tmp_path: Path) -> None:
+    assert logged(tmp_path / "run", 5, StopAfter(3)) == ["round 1 of 5", "round 3 of 5"]
+
+
+def test_a_log_says_rounds_between_where_they_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(0.0, observers.SECONDS_BETWEEN_LINES / 3)
+    monkeypatch.setattr(observers.time, "monotonic", lambda: next(clock))
+    lines = logged(tmp_path / "run", 8)
+    assert lines == ["round 1 of 8", "round 4 of 8", "round 7 of 8", "round 8 of 8"]
+
+
+def test_the_lines_of_a_log_are_not_on_a_terminal(tmp_path: Path) -> None:
+    assert "round 1 of 2" not in shown(experiment(num_rounds=2), tmp_path / "run")
 
 
 # What is repeated is said once ------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def compare_methods(
     Each method draws from a generator of its own with the same seed, so none changes another's answer.
     ``options`` are those of each method by its name, e.g. ``{"optimal": {"relative_gap": 1e-3}}``.
     """
-    names = list(METHODS if methods is None else methods)
+    names = list(dict.fromkeys(METHODS if methods is None else methods))
     options = options or {}
     for name in options:
         if name not in names:

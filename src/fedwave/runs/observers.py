@@ -1,7 +1,8 @@
-"""Watches a run: a progress bar, or a line now and then where there is no terminal; a log for TensorBoard."""
+"""Watches a run: a progress bar, or lines now and then where there is no terminal; a log for TensorBoard."""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Sequence
@@ -24,7 +25,8 @@ _FIGURE = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 class ProgressBar:
     """Shows the round, the loss and the held-out metric. Use as a context manager.
 
-    A note is said when it first holds, and once more at the end, with all of its rounds.
+    Without a terminal, in a log, it says its first round and its last, and some between if they take long. A
+    note is said when it first holds, and once more at the end, with all of its rounds.
     """
 
     def __init__(self, console: Console) -> None:
@@ -40,13 +42,14 @@ class ProgressBar:
         self._metric = ""
         self._rounds_of_note: dict[str, list[int]] = {}
         self._num_rounds = 0
-        self._last_line_s = 0.0
+        self._last_line_s = -math.inf
+        self._unsaid = ""  # how far the run is, where no line has said so yet
 
     def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._sum_up_notes()
+        self._sum_up()
         if self._progress.live.is_started:
             self._progress.stop()
 
@@ -55,10 +58,10 @@ class ProgressBar:
     ) -> None:
         """Show the bar where the run begins."""
         del folder, warnings  # the package logs them
-        self._sum_up_notes()
+        self._sum_up()
         self._metric = ""
         self._num_rounds = experiment.num_rounds
-        self._last_line_s = time.monotonic()
+        self._last_line_s = -math.inf
         self._progress.start()  # not earlier: an error in the settings should stand alone
         self._task = self._progress.add_task(
             escape(experiment.name), total=experiment.num_rounds, completed=next_round, figures=""
@@ -82,11 +85,16 @@ class ProgressBar:
         self._say_how_far(record.round_index, figures)
 
     def _say_how_far(self, round_index: int, figures: str) -> None:
-        now = time.monotonic()
-        if not self._progress.disable or now - self._last_line_s < SECONDS_BETWEEN_LINES:
+        if not self._progress.disable:
             return
-        self._last_line_s = now
-        self._print(f"round {round_index + 1} of {self._num_rounds}  {figures}")
+        self._unsaid = f"round {round_index + 1} of {self._num_rounds}  {figures}"
+        if time.monotonic() - self._last_line_s >= SECONDS_BETWEEN_LINES:
+            self._say_unsaid()
+
+    def _say_unsaid(self) -> None:
+        if self._unsaid:
+            self._print(self._unsaid)
+        self._unsaid, self._last_line_s = "", time.monotonic()
 
     def _say_note(self, record: RoundRecord) -> None:
         """Say a note the first time that it holds. Figures in it may differ from round to round."""
@@ -98,8 +106,9 @@ class ProgressBar:
             self._print(f"round {record.round_index}: {note}")
         self._rounds_of_note.setdefault(kind, []).append(record.round_index)
 
-    def _sum_up_notes(self) -> None:
-        """Say in which rounds each note held, where those were several."""
+    def _sum_up(self) -> None:
+        """Say how far the run came, and in which rounds each note held, where those were several."""
+        self._say_unsaid()
         for kind, rounds in self._rounds_of_note.items():
             if len(rounds) > 1:
                 self._print(f"{len(rounds)} rounds, {spans(rounds)}: {kind}")

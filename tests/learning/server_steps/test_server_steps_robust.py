@@ -73,6 +73,14 @@ def test_a_whole_weight_counts_as_that_many_copies(copies: list[int], scale: flo
         assert torch.equal(weighted[name], value)
 
 
+@pytest.mark.parametrize("count", range(1, 13))
+def test_equal_weights_make_equal_halves_however_their_sums_are_rounded(count: int) -> None:
+    theta, *models = models_of(np.random.default_rng(count), count + 1)
+    weighted = after_step(ServerMedian(), theta, models, np.full(count, 0.1))  # 0.1 + 0.1 + 0.1 > 0.3
+    plain = after_step(ServerMedian(), theta, models)
+    assert all(torch.equal(weighted[name], plain[name]) for name in theta)
+
+
 def test_the_trimmed_mean_leaves_out_by_count_and_weighs_the_rest() -> None:
     theta = {"w": torch.zeros(2)}
     models = [{"w": torch.tensor(values)} for values in ([9.0, 1.0], [1.0, 9.0], [2.0, 3.0], [4.0, 2.0])]
