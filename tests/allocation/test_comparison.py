@@ -38,8 +38,8 @@ def test_a_method_that_is_named_often_is_computed_once(monkeypatch):
         return allocate(problem, name, **options)
 
     monkeypatch.setattr(comparison, "allocate", counted)
-    found = compare_methods(paper_problem(8), ["greedy", "fedl", *["greedy"] * 50], seed=0)
-    assert list(found) == computed == ["greedy", "fedl"]
+    found = compare_methods(paper_problem(8), ["greedy", "fedl-power", *["greedy"] * 50], seed=0)
+    assert list(found) == computed == ["greedy", "fedl-power"]
 
 
 def test_methods_options_and_devices_may_be_chosen():
