@@ -77,7 +77,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: fw.allocate(problem(), "optimal", nope=1), "has no option 'nope'"),
     (lambda: fw.allocate(problem(), "random"), "draws at random and needs rng="),
     (lambda: fw.pareto_front("paper"), "problem must be of type AllocationProblem"),  # type: ignore[arg-type]
-    (lambda: fw.pareto_front(problem(), [[1], [2, 3]]), "weights must be numbers or pairs of numbers"),  # type: ignore[list-item]
+    (lambda: fw.pareto_front(problem(), [[1], [2, 3]]), "weights must hold numbers only"),  # type: ignore[list-item]
     (lambda: fw.total_cost(problem(4), fw.allocate(problem(3))), "The allocation is of another problem"),
     (lambda: fw.total_cost(fw.allocate(problem(3)), problem(3)), "The problem comes first"),  # type: ignore[arg-type]
     (lambda: fw.total_cost(problem(3), problem(3)), "Give what allocate(problem) returned"),  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from fedwave.flower.phases import checked_models, gather_reports, grants_of, upl
 from fedwave.flower.planning import Told, plan_round
 from fedwave.flower.secure import SecureSum
 from fedwave.learning import Parameters
+from fedwave.learning.parameters import distance
 from fedwave.learning.tasks import Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.lock import locked
@@ -39,7 +40,6 @@ from fedwave.server import ContributionAudit, Outcome
 from fedwave.server.exclusion import exclude, excluded_until, still_excluded
 from fedwave.simulation.columns import record_round
 from fedwave.simulation.facts import RoundFacts, RunFrame
-from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, close_round, take_models
 from fedwave.simulation.state import State
 from fedwave.units import IntArray
@@ -97,7 +97,7 @@ class TwoPhase(Strategy):
         self._sent = ArrayRecord()  # the global model of the round
         self._planner = federation.planner  # for the devices of the round
         self._facts: RoundFacts | None = None  # of the round at hand; None: it has no plan
-        self._record: RoundRecord | None = None  # of the round at hand, until its rows are written
+        self._closed: RoundFacts | None = None  # of the round at hand, until its rows are written
         self._secure_model: Parameters | None = None
         self._asked: Sequence[Message] = ()  # those of this phase
         self._absent: set[int] = set()  # devices that a plan named and nobody is
@@ -308,9 +308,7 @@ class TwoPhase(Strategy):
             until = facts.round_index + 1 + self.exclude_rounds
             planner = exclude(planner, liars, until=until, num_devices=self._nodes.num_devices)
         wall_time_s = time.perf_counter() - self._began
-        self._record = record_round(
-            replace(facts, ledger=closed.ledger, wall_time_s=wall_time_s, frame=self.frame)
-        )
+        self._closed = replace(facts, ledger=closed.ledger, wall_time_s=wall_time_s, frame=self.frame)
         return replace(closed, planner=planner)
 
     # Evaluation, and the end of a round -----------------------------------------------------------------
@@ -322,9 +320,10 @@ class TwoPhase(Strategy):
         self._state = self._state_with(arrays)
         if self._folder is not None:
             self._folder.path.mkdir(parents=True, exist_ok=True)
-            if self._record is not None:  # rows first: what a checkpoint counts on is there
-                self._folder.append(self._record)
-                self._record = None
+            if self._closed is not None:  # rows first: what a checkpoint counts on is there
+                moved = distance(to_parameters(to_arrays(self._sent)), self._state.parameters)
+                self._folder.append(record_round(replace(self._closed, update_norm=moved)))
+                self._closed = None
             self._folder.save_checkpoint(self._state, self.identity)
         self._asked = ()
         if self.evaluate_every == 0 or self._state.next_round % self.evaluate_every:
