@@ -207,3 +207,19 @@ def test_a_table_that_lacks_a_device_is_one_line(street_run: Path, tmp_path: Pat
     file.write_text("".join(lines[: per_round + 3] + lines[per_round + 4 :]))
     with pytest.raises(RunError, match=f"do not have the same {per_round} devices"):
         RunView.open(tmp_path / "run").devices()
+
+
+@pytest.mark.parametrize(("column", "value"), [("round", b"2"), ("device", b"99999")])
+def test_one_row_of_another_round_or_device_is_one_line(
+    street_run: Path, tmp_path: Path, column: str, value: bytes
+) -> None:
+    shutil.copytree(street_run, tmp_path / "run")
+    file = tmp_path / "run" / "devices.csv"
+    header, *lines = file.read_bytes().splitlines(keepends=True)
+    last_of_round_1 = max(at for at, line in enumerate(lines) if line.startswith(b"1,"))
+    row, place = lines[last_of_round_1].split(b","), header.split(b",").index(column.encode())
+    row[place] = value
+    lines[last_of_round_1] = b",".join(row)
+    file.write_bytes(header + b"".join(lines))
+    with pytest.raises(RunError, match="its rounds do not have the same"):
+        RunView.open(tmp_path / "run").devices()

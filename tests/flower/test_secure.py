@@ -90,3 +90,13 @@ def test_secure_aggregation_and_weights_are_refused() -> None:
         ConfigError, match="secure aggregation gives the plain mean of the models, got a plan"
     ):
         server.start(grid, first_arrays(), num_rounds=1)
+
+
+def test_a_secure_mean_of_another_shape_does_not_become_the_model(said: list[str], monkeypatch) -> None:
+    from fedwave.flower import secure as module
+
+    real = module.parameters_to_ndarrays
+    monkeypatch.setattr(module, "parameters_to_ndarrays", lambda p: [array[:1] for array in real(p)])
+    with pytest.raises(RunError, match="no upload can be used"):
+        secure(1, 4, FakeGrid(client_app(device_of, secure_aggregation=True), N))
+    assert any("the secure aggregation failed: BadReply: the mean has the shapes" in line for line in said)
