@@ -114,7 +114,8 @@ def test_comments_and_blank_lines_in_a_csv_are_no_devices(tmp_path):
     header = "contribution,channel_gain,max_power_w,workload_cycles"
     rows = ["# measured on the roof", "5,1e-10,0.1,1e8", "", "  # and in the street", "4,1e-11,0.1,1e8"]
     assert load_problem(problem_with_csv(tmp_path, header, rows)).contribution.tolist() == [5.0, 4.0]
-    assert load_problem(problem_with_csv(tmp_path, header, [])).num_devices == 0
+    with pytest.raises(ProblemError, match="has a header and no devices. Give one row per device"):
+        load_problem(problem_with_csv(tmp_path, header, rows[::2][:1]))
 
 
 def test_gains_per_block_from_a_csv(tmp_path):

@@ -64,7 +64,7 @@ def test_a_run_of_the_demo_is_as_its_settings_say(
 ) -> None:
     monkeypatch.setattr(demo, "SETTINGS", [*demo.SETTINGS, "num_rounds=1"])
     run = read_run(demo.run_one("ural", 3, tmp_path))
-    assert (run.experiment.name, run.experiment.seed, run.num_rounds) == ("URAL", 3, 1)
+    assert (run.experiment.name, run.experiment.seed, run.num_rounds) == ("URAL (optimal)", 3, 1)
     assert run.experiment.cell is not None
     assert run.experiment.cell.contribution_scale == "normalised"
     assert not run.experiment.cell.normalised  # seconds and joules, not the paper's numbers without units
