@@ -91,8 +91,10 @@ def test_the_runs_of_the_tutorial_print_what_is_shown(run_page, tmp_path):
         printed = CliRunner().invoke(app, [*arguments, *(["-q"] if arguments[0] == "run" else [])])
         assert printed.exit_code == 0, printed.output
         for line in output.splitlines():
-            if row := re.match(r"([\w-]+) +digits .*? ([\d.]+) %", line):
-                accuracy = re.search(rf"^{row[1]} +digits .*? ([\d.]+) %", printed.output, re.MULTILINE)
+            if row := re.match(r"(\S.*?) +digits .*? ([\d.]+) %", line):
+                accuracy = re.search(
+                    rf"^{re.escape(row[1])} +digits .*? ([\d.]+) %", printed.output, re.MULTILINE
+                )
                 assert accuracy
                 assert float(accuracy[1]) == pytest.approx(float(row[2]), abs=2.0)
                 checked += 1
