@@ -9,6 +9,7 @@ climbed to their fixed points are IVES without its bad start. Neither can say ho
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,22 +60,7 @@ def _best_of(
         raise ProblemError(f"{name} must be >= 1, got {num_starts}.")
     table = candidate_pairs(problem, may_upload=may_upload)
     tried = [climb(problem, table, float(snr), max_iterations) for snr in _starts(table, num_starts)]
-    best = max(tried, key=lambda plan: plan.value, default=None)
-    if best is None or best.value < 0.0:
-        best = _nobody(table)
-    return UploadPlan(
-        table=table,
-        matching=best.matching,
-        snr=best.snr,
-        value=best.value,
-        upper_bound=math.inf,
-        status=Status.FEASIBLE,
-        num_matchings=sum(plan.num_matchings for plan in tried),
-    )
-
-
-def _nobody(table: PairTable) -> UploadPlan:
-    return UploadPlan(
+    nobody = UploadPlan(
         table=table,
         matching=None,
         snr=0.0,
@@ -83,6 +69,9 @@ def _nobody(table: PairTable) -> UploadPlan:
         status=Status.FEASIBLE,
         num_matchings=0,
     )
+    best = max([nobody, *tried], key=lambda plan: plan.value)
+    num_matchings = sum(plan.num_matchings for plan in tried)
+    return replace(best, status=Status.FEASIBLE, num_matchings=num_matchings, trace=())
 
 
 def _starts(table: PairTable, count: int) -> FloatArray:

@@ -33,3 +33,12 @@ class ServerStep(Protocol):
         ``weights`` has a positive number for each model, on any scale; None: all weigh the same.
         """
         ...
+
+
+class WithoutState:
+    """A server step that remembers nothing; subclass it."""
+
+    def initial_state(self, parameters: Parameters) -> Parameters:
+        """Return no state."""
+        del parameters
+        return {}

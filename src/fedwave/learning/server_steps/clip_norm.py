@@ -12,12 +12,13 @@ import torch
 
 from fedwave.errors import ConfigError
 from fedwave.learning.parameters import Parameters
+from fedwave.learning.server_steps.base import WithoutState
 from fedwave.learning.server_steps.mean import average
 from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True)
-class ServerClipNorm:
+class ServerClipNorm(WithoutState):
     """The mean of the received models, each first drawn towards theta until ||theta_i - theta|| <= max_norm.
 
     Sun et al. 2019 (arXiv:1911.07963) clip at a given length, which then is the most that a round moves the
@@ -37,11 +38,6 @@ class ServerClipNorm:
                 f'max_norm must be positive and finite, or "median", got {self.max_norm!r}. Look at the '
                 "lengths of honest changes, meta_lr times the gradient norms."
             )
-
-    def initial_state(self, parameters: Parameters) -> Parameters:
-        """Return no state."""
-        del parameters
-        return {}
 
     def step(
         self,

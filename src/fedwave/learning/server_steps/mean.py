@@ -11,19 +11,15 @@ import torch
 
 from fedwave.errors import ModelError
 from fedwave.learning.parameters import Parameters
+from fedwave.learning.server_steps.base import WithoutState
 from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True)
-class ServerMean:
+class ServerMean(WithoutState):
     """theta^{k+1} is the mean of the received models, Eq. (6), weighted if the plan says so; no state."""
 
     needs_each_model: ClassVar[bool] = False
-
-    def initial_state(self, parameters: Parameters) -> Parameters:
-        """Return no state."""
-        del parameters
-        return {}
 
     def step(
         self,

@@ -9,6 +9,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from fedwave.learning.parameters import Parameters
+from fedwave.learning.server_steps.base import WithoutState
 from fedwave.learning.server_steps.coordinates import by_coordinate
 from fedwave.units import FloatArray
 
@@ -16,7 +17,7 @@ ROUNDING = 1e-9  # relative: equal weights make two equal halves, however their 
 
 
 @dataclass(frozen=True)
-class ServerMedian:
+class ServerMedian(WithoutState):
     """Every number of the next global model is the median of the received ones.
 
     Yin et al. 2018 (arXiv:1803.01498). With weights it is the weighted median: half of the weight lies on
@@ -24,11 +25,6 @@ class ServerMedian:
     """
 
     needs_each_model: ClassVar[bool] = True
-
-    def initial_state(self, parameters: Parameters) -> Parameters:
-        """Return no state."""
-        del parameters
-        return {}
 
     def step(
         self,

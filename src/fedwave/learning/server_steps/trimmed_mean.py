@@ -10,12 +10,13 @@ from torch import Tensor
 
 from fedwave.errors import ConfigError, require_count
 from fedwave.learning.parameters import Parameters
+from fedwave.learning.server_steps.base import WithoutState
 from fedwave.learning.server_steps.coordinates import by_coordinate
 from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True)
-class ServerTrimmedMean:
+class ServerTrimmedMean(WithoutState):
     """Every number is the mean of the received ones without the b smallest and the b largest.
 
     Yin et al. 2018 (arXiv:1803.01498). With weights, b are left out by count and the others are weighted.
@@ -36,11 +37,6 @@ class ServerTrimmedMean:
                 f"num_trimmed = {self.num_trimmed} needs {least} uploads in a round, got at most "
                 f"{self.max_models}. Trim fewer models, or let more devices upload."
             )
-
-    def initial_state(self, parameters: Parameters) -> Parameters:
-        """Return no state."""
-        del parameters
-        return {}
 
     def step(
         self,
