@@ -58,6 +58,37 @@ def killed_after_four(built: Built) -> int:
     return saved.next_round
 
 
+def asking_cases(policy: str) -> tuple[SettingCase, ...]:
+    """What a policy that compares reports is told of whom to ask, and what becomes of it."""
+    few = {"kind": policy, "num_candidates": 5}
+    alone, drawing, remembering = (
+        {"policy": one, "num_selected": 2} for one in (policy, few, {**few, "remembers": True})
+    )
+    path = f"selection.policy[{policy}]"
+    return (
+        case(f"{path}.num_candidates", 5, num_computed, 5, selection=alone),
+        case(f"{path}.remembers", True, state_names, ["last_reported"], selection=drawing),
+        case(f"{path}.ageing", 0.5, lambda built: policy_of(built).ageing, 0.5, selection=remembering),
+        case(f"{path}.exploration", 0.5, lambda b: policy_of(b).exploration, 0.5, selection=remembering),
+    )
+
+
+def num_computed(built: Built) -> Any:
+    """How many devices computed in the first round."""
+    return built.record.columns["num_computed"]
+
+
+def policy_of(built: Built) -> Any:
+    """The policy of a run on an ideal network."""
+    planner: Any = built.sim.federation.planner
+    return planner.runner.policy
+
+
+def state_names(built: Built) -> list[str]:
+    """The names of what the policy keeps."""
+    return sorted(policy_of(built).initial_state(3))
+
+
 def seeds(built: Built) -> set[int]:
     """Of everything that draws: data, local batches and first model, selection, losses, the cell."""
     parts = (built.local, built.planner.runner, built.world, built.cell)
@@ -370,13 +401,8 @@ LEARNING_CASES = [
         lambda built: turning_points(built) == points_by_hand(built, 0.1, 3.0),
         True,
     ),
-    case(
-        "selection.policy[power-of-choice].num_candidates",
-        5,
-        lambda built: built.record.columns["num_computed"],
-        5,
-        selection={"policy": "power-of-choice", "num_selected": 2},
-    ),
+    *asking_cases("power-of-choice"),
+    *asking_cases("top-contribution"),
     # Evaluation
     case("evaluation.every", 2, lambda built: sorted({*run_of(built).table("heldout.csv")["round"]}), [1, 2]),
     case(

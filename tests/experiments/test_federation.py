@@ -102,6 +102,25 @@ def test_the_options_of_a_policy_and_everyone_computes_reach_it() -> None:
     assert sim.federation.planner.max_models == 9
 
 
+@pytest.mark.parametrize("method", ["optimal", "threshold"])
+def test_where_problem_p_decides_it_decides_among_those_that_are_asked(method: str) -> None:
+    few = {"kind": "top-contribution", "num_candidates": 12, "remembers": True}
+    sim = simulation(cell={"method": method}, policy=few)
+    assert num_selected(sim) == 12
+    planner = sim.federation.planner
+    assert len(planner.ask(0, planner.initial_state())) == 12
+    many = {"kind": "top-contribution", "num_candidates": 99}
+    assert num_selected(simulation(cell={"method": method}, policy=many)) == 30
+
+
+def test_a_serving_method_needs_as_many_candidates_as_blocks() -> None:
+    few = {"kind": "top-contribution", "num_candidates": 6}
+    with pytest.raises(
+        ConfigError, match=r"num_candidates must be a whole number >= num_selected = 7, got 6"
+    ):
+        simulation(cell={"method": "greedy"}, policy=few)
+
+
 @pytest.mark.parametrize(
     ("wanted", "cell", "most"),
     [

@@ -130,7 +130,10 @@ def test_what_both_kinds_have_stays_in_the_table_of_a_partition_or_model() -> No
         (["data.dataset.num_samples=9"], 'data.dataset.num_samples". It is an option of synthetic, not of'),
         (["data.dataset.path=x"], "It is an option of arrays and image-folder"),
         (["data.num_samples=9"], "it is data.dataset.num_samples now"),
-        (["selection.policy.num_candidates=40"], 'option of power-of-choice, not of "top-contribution"'),
+        (
+            ["selection.policy=uniform", "selection.policy.num_candidates=40"],
+            "of top-contribution and power-of-choice, not of",
+        ),
         (["selection.policy.num_selected=40"], "It is filled in for every such part. Leave it out."),
         (["cell.preset=paper", "cell.method.keep_negative=true"], 'option of ives, not of "optimal"'),
         (["cell.preset=umi-3.5ghz", "cell.channel.building_height_m=9.0"], "belongs to scenario rma"),

@@ -35,6 +35,14 @@ RUNS = {
         for kind in ("clip-norm", "trimmed-mean", "median")
     },
     "URAL": ("digits/ural", f"{SMALL} cell.num_blocks=3"),
+    "NUFM that asks four by what it remembers": (
+        "digits/nufm",
+        f"{SMALL} selection.num_selected=2 selection.policy.num_candidates=4 selection.policy.remembers=true",
+    ),
+    "URAL that asks four by what it remembers": (
+        "digits/ural",
+        f"{SMALL} cell.num_blocks=3 selection.policy.num_candidates=4 selection.policy.remembers=true",
+    ),
     "URAL with losses": ("digits/ural", f"{SMALL} cell.num_blocks=3 cell.losses.dropout_probability=0.4"),
     "a street cell": (
         "umi/ural",

@@ -80,7 +80,7 @@ class AsksStrangers(Chosen):
         return np.arange(61)
 
 
-class Shy(Chosen):
+class Shy(Uniform):
     num_candidates = 0
 
 

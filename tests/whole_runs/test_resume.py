@@ -66,6 +66,25 @@ def test_a_server_and_a_planner_that_remember_resume_to_the_same_bits(
     assert results(result.path) == results(whole)
 
 
+@pytest.mark.parametrize("method", ["optimal", "greedy"])
+@pytest.mark.parametrize("policy", ["top-contribution", "power-of-choice"])
+def test_a_policy_that_remembers_reports_resumes_to_the_same_bits(
+    tmp_path: Path, policy: str, method: str
+) -> None:
+    few = {"kind": policy, "num_candidates": 3, "remembers": True, "exploration": 0.3}
+    settings = experiment(
+        **{**STATEFUL, "selection": {"policy": few}, "cell": {**STATEFUL["cell"], "method": method}}
+    )
+    whole = run_experiment(settings, tmp_path / "whole").path
+    last = load_file(whole / "checkpoint.safetensors")["planner.policy.last_reported"].tolist()
+    assert last.count(5) == 3  # of six devices
+    assert min(last) >= 0  # one of the three asked is always who waited longest
+    for rounds in (1, 4):
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(settings, tmp_path / f"cut{rounds}", observers=[StopAfter(rounds)])
+        assert results(resume_run(tmp_path / f"cut{rounds}").path) == results(whole)
+
+
 def test_a_run_killed_with_sigkill_at_odd_moments_resumes_to_the_same_bits(tmp_path: Path) -> None:
     settings = experiment(**STATEFUL, num_rounds=60, evaluation={"every": 20})
     whole, out = run_experiment(settings, tmp_path / "whole").path, tmp_path / "killed"

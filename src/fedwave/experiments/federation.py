@@ -132,7 +132,8 @@ def _num_selected_over_a_cell(
     serves_given_devices = find_method(section.method.kind).serves_given_devices
     if wanted == "auto":
         decides = policy == "top-contribution" and not serves_given_devices
-        return (num_devices if decides else most), ()
+        asked = experiment.selection.policy.options.get("num_candidates", num_devices)
+        return (min(asked, num_devices) if decides else most), ()
     require_enough_devices(wanted, num_devices)
     if not serves_given_devices or wanted <= most:
         return wanted, ()

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.selection.candidates import Candidates, reported
+from fedwave.selection.asking import ComparesReports
+from fedwave.selection.candidates import Candidates, History, reported
 from fedwave.units import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class TopContribution:
-    """Choose the ``num_selected`` largest contributions; among equals, the lower index."""
+class TopContribution(ComparesReports):
+    """Choose the ``num_selected`` largest contributions; among equals, the lower index.
 
-    num_selected: int
-    needs_reports: bool = True
+    By default everybody computes, as contributions are known only after that, Alg. 1 lines 3-10.
+    """
 
-    def ask(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
-        """Return everybody: contributions are known only after computing, Alg. 1 lines 3-10."""
-        del rng
-        return candidates.device_index
+    def remembered(self, history: History) -> FloatArray:
+        """Return the contributions last reported."""
+        return history.last_contribution
 
     def select(self, candidates: Candidates, *, rng: np.random.Generator) -> IntArray:
         """Return the devices with the largest contributions, Eq. (22), in O(n) expected time."""
