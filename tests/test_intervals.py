@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedwave.intervals import Interval, Ratio, interval, ratio_interval, short_number
+from fedwave.intervals import (
+    Interval,
+    Median,
+    Ratio,
+    interval,
+    median_interval,
+    ratio_interval,
+    short_number,
+)
 
 
 def test_the_interval_is_students() -> None:
@@ -72,3 +80,42 @@ def test_a_ratio_is_shown_to_two_digits_with_its_interval() -> None:
     assert str(ratio_interval([1.0, 1.0])) == "1.0 × (1.0–1.0)"
     assert str(Ratio(123.4, 12.3, 1234.0, 5)) == "1.2e+02 × (12–1.2e+03)"
     assert str(Ratio(0.123, 0.05, 1.25, 5)) == "0.12 × (0.05–1.2)"
+
+
+@pytest.mark.parametrize(
+    ("count", "rank"),  # of Conover's and many other tables of the sign test: 95 % at least
+    [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (20, 6), (100, 40)],
+)
+def test_the_median_lies_between_the_order_statistics_of_the_sign_test(count: int, rank: int) -> None:
+    values = np.random.default_rng(count).permutation(count) + 1.0
+    got = median_interval([*values, math.nan, math.inf])
+    assert (got.low, got.high, got.count) == (rank, count + 1 - rank, count)
+    assert got.median == (count + 1) / 2
+    assert 2 * stats.binom.cdf(rank - 1, count, 0.5) <= 0.05 < 2 * stats.binom.cdf(rank, count, 0.5)
+
+
+def test_of_few_values_it_is_their_range_and_of_none_nothing() -> None:
+    assert median_interval([3.0, 1.0, 2.0, 9.0, 4.0]) == Median(3.0, 1.0, 9.0, 5)
+    assert median_interval([2.0]) == Median(2.0, 2.0, 2.0, 1)
+    assert math.isnan(median_interval([math.nan]).median)
+    assert median_interval([]).count == 0
+
+
+def test_95_of_100_intervals_of_a_heavy_tailed_median_hold_it() -> None:
+    draws = 1.0 / np.random.default_rng(0).uniform(size=(4000, 10))  # no mean; the median is 2
+    held = sum(one.low <= 2.0 <= one.high for one in map(median_interval, draws))
+    assert held / 4000 == pytest.approx(1 - 2 * 11 / 1024, abs=4.5 * math.sqrt(0.021 * 0.979 / 4000))
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([2.0], "2"),
+        ([], "-"),
+        ([206.4, 189.0, 1240.2], "206 (189–1,240)"),
+        ([0.8512, 0.6, 1.5], "0.851 (0.6–1.5)"),
+        ([12.344, 10.0, 99.96], "12.3 (10–100)"),
+    ],
+)
+def test_a_median_is_shown_with_its_interval(values: list[float], shown: str) -> None:
+    assert str(median_interval(values)) == shown

@@ -1,4 +1,4 @@
-"""Means over seeds with their 95 % confidence intervals, of values and of ratios, and how they are shown."""
+"""Means and medians over seeds with their 95 % intervals, of values and of ratios, and how they are shown."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+TAIL = 0.025  # on either side of a 95 % interval
 NO_WIDTH = 1e-9  # of the mean: rounding's doing
 
 
@@ -30,6 +31,27 @@ class Interval:
         decimals = max(0, 1 - math.floor(math.log10(self.half_width)))
         mean = round(self.mean, decimals) + 0.0  # no minus before a zero
         return f"{mean:,.{decimals}f} ± {self.half_width:,.{decimals}f}"
+
+
+@dataclass(frozen=True)
+class Median:
+    """A median over seeds between two of the values: its 95 % interval, whatever their distribution.
+
+    Fewer than six values allow none; then these are the smallest and the largest.
+    """
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+    def __str__(self) -> str:
+        """Return the median and its interval to three digits: 206 (189–240)."""
+        if self.count == 0:
+            return "-"
+        if self.count == 1:
+            return short_number(self.median)
+        return f"{_three(self.median)} ({_three(self.low)}–{_three(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,23 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(float(finite.mean()), float(stdtrit(finite.size - 1, 0.975)) * error, finite.size)
 
 
+def median_interval(values: Sequence[float]) -> Median:
+    """Return the median of the finite values between order statistics.
+
+    Half of all values lie below the true median, so the k-th smallest and k-th largest hold it between them
+    but for twice the chance of fewer than k of n tosses; k is the largest with 95 % left.
+    """
+    finite = sorted(value for value in values if math.isfinite(value))
+    count = len(finite)
+    if count == 0:
+        return Median(math.nan, math.nan, math.nan, 0)
+    tail, k = 0.5**count, 1
+    while k < (count + 1) // 2 and tail + math.comb(count, k) * 0.5**count <= TAIL:
+        tail += math.comb(count, k) * 0.5**count
+        k += 1
+    return Median(float(np.median(finite)), float(finite[k - 1]), float(finite[count - k]), count)
+
+
 def ratio_interval(ratios: Sequence[float]) -> Ratio:
     """Return the geometric mean of positive ratios and its 95 % confidence interval."""
     found = interval([math.log(ratio) for ratio in ratios])
@@ -71,6 +110,10 @@ def ratio_interval(ratios: Sequence[float]) -> Ratio:
 def short_number(value: float, count: int = 4) -> str:
     """Return a number with so many significant digits, and thousands written out: 29,930 not 2.993e+04."""
     return f"{value:,.0f}" if abs(value) >= 10.0**count else f"{value:,.{count}g}"
+
+
+def _three(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
 
 
 def _times(value: float) -> str:

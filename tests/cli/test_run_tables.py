@@ -62,8 +62,8 @@ def test_the_cost_table_shows_what_each_setting_paid_for_a_target(tmp_path: Path
         {  # rounds 2 and 4: 3 with 12.706 * 1.41421 / sqrt(2)
             "run": "a",
             "rounds to 40%": "3 ± 13",
-            "seconds": "30 ± 127",
-            "joules": "300 ± 1,271",
+            "seconds": "30 (20–40)",
+            "joules": "300 (200–400)",
             "reached by": "2 of 2 seeds",
         },
         {"run": "b", "rounds to 40%": "-", "seconds": "-", "joules": "-", "reached by": "0 of 1 seed"},

@@ -13,18 +13,26 @@ from tests.experiments.cell_tables import experiment
 from tests.runs.paid_runs import OURS, THEIRS, paid_runs
 
 
-def test_the_picture_has_a_bar_for_each_mean_and_a_dot_for_each_seed() -> None:
+def test_the_picture_has_a_bar_for_each_median_and_a_dot_for_each_seed() -> None:
     figure = draw_costs([*paid_runs("a", OURS), *paid_runs("b", THEIRS)]).figure
     left, middle, right = figure.axes
-    assert [bar.get_width() for bar in middle.patches] == pytest.approx([3.0, 51.0 / 4])
-    assert [bar.get_width() for bar in right.patches] == pytest.approx([5.0, 5.0])
+    assert [bar.get_width() for bar in middle.patches] == pytest.approx([1.5, 9.0])
+    assert [bar.get_width() for bar in right.patches] == pytest.approx([4.5, 4.5])
     dots = [line.get_xdata() for line in middle.lines if line.get_marker() == "o"]
     assert [sorted(values) for values in dots] == [[1.0, 1.0, 2.0, 8.0], [1.0, 2.0, 16.0, 32.0]]
     assert middle.get_title() == "time until 80%"
     assert [label.get_text() for label in middle.get_yticklabels()] == ["a", "b"]
     assert "4.0 ×" in middle.texts[1].get_text()
     assert "×" not in middle.texts[0].get_text()
+    assert figure.get_suptitle() == ""
     assert left.lines[-1].get_ydata()[0] == pytest.approx(80.0)  # the dotted target
+
+
+def test_a_heading_and_more_settings_find_their_room() -> None:
+    runs = [run for name in "abcdef" for run in paid_runs(name, OURS)]
+    figure = draw_costs(runs, title="what it costs").figure
+    assert figure.get_suptitle() == "what it costs"
+    assert figure.get_size_inches()[1] == pytest.approx(4.5)
 
 
 def test_who_does_not_reach_the_target_is_said() -> None:

@@ -9,13 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 from fedwave.errors import ConfigError
-from fedwave.intervals import interval
+from fedwave.intervals import interval, median_interval
 from fedwave.learning.tasks import Metric
 from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name
 
 
 def final_table(runs: Sequence[FinishedRun]) -> Table:
-    """Return one row per setting, with 95 % confidence intervals where there are several seeds."""
+    """Return one row per setting, with 95 % confidence intervals where there are several seeds.
+
+    Seconds and joules have heavy tails: medians between order statistics, where the others are means ±.
+    """
     metric = common_metric(runs)
     over_cell = any(run.has_cell for run in runs)
     scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
@@ -34,8 +37,8 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
         cells = (
             [
                 str(interval([float(run.curve("num_received").sum()) for run in group])),
-                str(interval([run.last("cumulative_delay_s") for run in group])),
-                str(interval([run.last("cumulative_energy_j") for run in group])),
+                str(median_interval([run.last("cumulative_delay_s") for run in group])),
+                str(median_interval([run.last("cumulative_energy_j") for run in group])),
             ]
             if over_cell
             else [str(interval([run.last("train_loss") for run in group]))]
@@ -54,7 +57,10 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
 
 
 def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> Table:
-    """Return what each setting paid for the target metric: rounds, and over a cell seconds and joules."""
+    """Return what each setting paid for the target metric: rounds, and over a cell seconds and joules.
+
+    These are medians with their intervals; rounds are a mean.
+    """
     metric = common_metric(runs)
     wanted = common_target(runs) if target is None else _checked_target(target, metric)
     shown = f"{wanted:.0%}" if metric.is_share else f"{wanted:.3g}"
@@ -64,8 +70,8 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
         table.add_row(
             Text(name),
             str(interval([float(cost.rounds) for cost in costs])),
-            str(interval([cost.delay_s for cost in costs])),
-            str(interval([cost.energy_j for cost in costs])),
+            str(median_interval([cost.delay_s for cost in costs])),
+            str(median_interval([cost.energy_j for cost in costs])),
             f"{len(costs)} of {len(group)} seed{'s' if len(group) > 1 else ''}",
         )
     return table

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedwave.errors import RunError
-from fedwave.intervals import interval
+from fedwave.intervals import median_interval
 from fedwave.plots.chart import ChartPanel, nth_look
 from fedwave.plots.draw_chart import draw_lines, label_of
 from fedwave.plots.runs import run_series
@@ -22,15 +22,17 @@ from fedwave.runs.compare import (
 )
 
 
-def plot_costs(runs: Sequence[FinishedRun], path: Path | str, *, target: float | None = None) -> Path:
-    """Draw what the target metric cost over a cell to a file; runs of one name are averaged over seeds."""
-    return draw_costs(runs, target=target).save(path)
+def plot_costs(
+    runs: Sequence[FinishedRun], path: Path | str, *, target: float | None = None, title: str = ""
+) -> Path:
+    """Draw what the target metric cost over a cell to a file; runs of one name are taken together."""
+    return draw_costs(runs, target=target, title=title).save(path)
 
 
-def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None) -> Picture:
+def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None, title: str = "") -> Picture:
     """Return the metric by rounds, beside bars of the seconds and joules until the target is reached.
 
-    A dot is a seed, a bar the mean of those that reach the target with its 95 % interval. "2 ×" is how many
+    A dot is a seed, a bar the median of those that reach the target with its 95 % interval. "2 ×" is how many
     times as much as the first setting, on the same seeds. By default the target is the best that all reach.
     """
     metric = common_metric(runs)
@@ -40,7 +42,9 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None) -> P
         )
     wanted = common_target(runs) if target is None else target
     groups = group_by_name(runs)
-    figure, (left, middle, right) = new_figure(3, width=3.7, height=3.0)
+    figure, (left, middle, right) = new_figure(3, width=3.7, height=max(3.0, 0.75 * len(groups)))
+    if title:
+        figure.suptitle(plain(title), fontsize=11, weight="bold")
     scale, unit = (100.0, " [%]") if metric.is_share else (1.0, "")
     curves = ChartPanel("", "", "", run_series(runs, "round", f"heldout_{metric.name}", scale=scale))
     lines = draw_lines(left, curves)
@@ -75,12 +79,13 @@ def _draw_bars(axis: Any, groups: Mapping[str, Sequence[FinishedRun]], cost: Cos
         values = [float(getattr(one, cost)) for one in paid if one is not None]
         label = f"not reached by {len(group)} seeds"
         if values:
-            found = interval(values)
-            axis.barh(row, found.mean, color=colour, alpha=0.35, height=0.5)
+            found = median_interval(values)
+            axis.barh(row, found.median, color=colour, alpha=0.35, height=0.5)
+            spread = ([found.median - found.low], [found.high - found.median])
             axis.errorbar(
-                found.mean,
+                found.median,
                 row,
-                xerr=found.half_width if found.count > 1 else None,
+                xerr=spread if found.count > 1 else None,
                 color=colour,
                 capsize=3,
                 linewidth=1.4,
