@@ -1,4 +1,4 @@
-"""When planning pays: what each method loses against the certified optimum, by coverage, load and spread of u.
+"""When planning pays: what each method loses against the certified optimum, by coverage, load, spread of u.
 
     python benchmarks/when_planning_pays.py [--preset umi-3.5ghz] [--draws 100] [--out docs/figures]
 
@@ -6,7 +6,7 @@ One round of a street cell at a time, the same draws for all methods: 50 devices
 Mbit, and contributions as NUFM's devices report them on Fashion-MNIST (benchmarks/data), scaled to a mean of
 1. One of three things is changed: the loss of every link (by the base station's noise figure, which moves
 every SNR alike), the devices per block, or the contributions, which become log-normal with a mean of 1.
-Writes when_planning_pays.csv and .png; medians with 95 % intervals from order statistics. Prints the CPU time of
+Writes when_planning_pays.csv and .png: medians, 95 % intervals from order statistics. Prints the CPU time of
 each method, and asserts that the threshold rule takes no longer than the proof.
 """
 
