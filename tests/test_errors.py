@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from fedwave.errors import (
@@ -9,8 +11,10 @@ from fedwave.errors import (
     ConfigError,
     FedwaveError,
     MissingExtraError,
+    ProblemError,
     did_you_mean,
     import_extra,
+    naming_fields,
     require_count,
     require_type,
     shown,
@@ -49,6 +53,20 @@ def test_a_count_is_a_whole_number_from_the_least_on(value: object) -> None:
 def test_the_nearest_word_is_proposed_or_all_are_listed() -> None:
     assert did_you_mean("optimum", ["optimal", "ives"]) == 'Did you mean "optimal"?'
     assert did_you_mean("zzz", ["optimal", "ives"]) == "Choose one of: optimal, ives."
+
+
+def test_a_dataclass_that_names_its_fields_says_which_was_meant() -> None:
+    @naming_fields
+    @dataclass
+    class Lamp:
+        watts: float = 1.0
+
+        def doubled(self) -> float:
+            return 2.0 * self.watts
+
+    assert Lamp(watts=3.0).doubled() == Lamp(3.0).doubled() == 6.0
+    with pytest.raises(ProblemError, match="^Lamp has no field 'wats'. Did you mean \"watts\"[?]$"):
+        Lamp(wats=3.0)  # type: ignore[call-arg]
 
 
 def test_what_is_not_installed_is_said_with_the_way_to_get_it() -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import wraps
 from types import ModuleType
+from typing import Any, TypeVar
+
+_Class = TypeVar("_Class", bound=type)
 
 
 class FedwaveError(Exception):
@@ -84,6 +89,27 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if nearest:
         return f'Did you mean "{nearest[0]}"?'
     return "Choose one of: " + ", ".join(choices) + "."
+
+
+def require_known(given: Iterable[str], known: Iterable[str], *, what: str) -> None:
+    """Raise if a name is given that ``what`` does not have; the message names the nearest one."""
+    choices = list(known)
+    for name in given:
+        if name not in choices:
+            raise ProblemError(f"{what} has no field {name!r}. {did_you_mean(name, choices)}")
+
+
+def naming_fields(cls: _Class) -> _Class:
+    """Make a dataclass refuse a misspelt field with the one that was meant, not with a bare TypeError."""
+    create: Callable[..., None] = vars(cls)["__init__"]
+
+    @wraps(create)
+    def init(self: Any, *args: Any, **given: Any) -> None:
+        require_known(given, [field.name for field in fields(cls)], what=cls.__name__)
+        create(self, *args, **given)
+
+    cls.__init__ = init  # type: ignore[misc]
+    return cls
 
 
 def import_extra(module: str, *, purpose: str, extra: str) -> ModuleType:

@@ -33,6 +33,15 @@ def test_the_description_is_json_and_says_what_the_allocation_says(method):
     entry = account(problem, found)
     assert plain["device_upload_energy_j"] == entry.upload_energy_j.tolist()
     assert plain["device_compute_energy_j"] == entry.compute_energy_j.tolist()
+    assert plain["device_upload_delay_s"] == entry.upload_delay_s.tolist()
+    for i, block in enumerate(found.block_of_device):
+        if block < 0:
+            assert plain["device_sinr_db"][i] is plain["device_rate_bps"][i] is None
+            continue
+        snr = found.transmit_power_w[i] * problem.channel_gain[i] / problem.block_noise_w[block]
+        assert plain["device_sinr_db"][i] == pytest.approx(10 * np.log10(snr))
+        assert plain["device_rate_bps"][i] == pytest.approx(problem.bandwidth_hz * np.log2(1 + snr))
+        assert plain["device_margin_db"][i] is None  # nothing is required, so the margin is infinite
     is_proven = method == "optimal"
     assert plain["upper_bound"] == (found.upper_bound if is_proven else None)
     assert plain["gap"] == (found.gap if is_proven else None)

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import inspect
+import warnings
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
+from fedwave.allocation import AllocationProblem
 from fedwave.errors import ProblemError
+from fedwave.wireless.sanity import UnitWarning
 from tests.allocation.allocation_problems import small_problem
 
 
@@ -17,7 +23,15 @@ from tests.allocation.allocation_problems import small_problem
             {"contribution": [[1.0, 2.0, 3.0]]},
             r"contribution must be a one-dimensional array .* got shape \(1, 3\)",
         ),
-        ({"interference_w": 0.5}, r"interference_w must be a one-dimensional array with one value per block"),
+        (
+            {"interference_w": 0.5},
+            r"interference_w must be a one-dimensional array with one value per block, got shape \(\). "
+            r"Write np.full\(num_blocks, value\) if all are alike",
+        ),
+        ({"interference_w": -0.5, "channel_gain": np.ones((3, 5))}, "interference_w must be >= 0, got -0.5"),
+        ({"max_delay": 3.0}, r"AllocationProblem has no field 'max_delay'. Did you mean \"max_delay_s\"\?"),
+        ({"chanel_gain": 3.0}, r"has no field 'chanel_gain'. Did you mean \"channel_gain\"\?"),
+        ({"colour": 1}, "has no field 'colour'. Choose one of: contribution, channel_gain, interference_w"),
         ({"max_energy_j": [1.0, 2.0]}, r"max_energy_j must have shape \(3,\), got \(2,\)"),
         ({"contribution": [1.0, np.nan, 2.0]}, r"contribution must be finite, got nan at index 1"),
         ({"max_power_w": [1.0, np.inf, 2.0]}, r"max_power_w must be finite, got inf at index 1"),
@@ -151,3 +165,46 @@ def test_the_cpus_have_the_deadline_that_binds_them():
     ends = {"max_round_delay_s": 9.0, "fixed_delay_s": 1.0}
     assert small_problem(**patient, **ends).compute_deadline_s == 8.0
     assert small_problem(**patient, **ends, max_compute_delay_s=5.0).compute_deadline_s == 5.0
+
+
+def test_one_interference_stands_for_all_blocks_that_the_gains_have():
+    gains = np.arange(1.0, 13.0).reshape(3, 4)
+    problem = small_problem(channel_gain=gains, interference_w=0.25, noise_psd_w_per_hz=0.5, bandwidth_hz=2)
+    assert problem.interference_w.tolist() == [0.25] * 4
+    assert problem.block_noise_w.tolist() == [1.25] * 4
+    assert not problem.interference_w.flags.writeable
+    assert replace(problem, interference_w=0.0).num_blocks == 4
+
+
+def test_the_signature_still_names_every_field():
+    named = list(inspect.signature(AllocationProblem).parameters)
+    assert named == [field.name for field in fields(AllocationProblem)]
+
+
+SI = {"bandwidth_hz": 180e3, "noise_psd_w_per_hz": 4e-21}
+
+
+def test_a_power_in_dbm_warns_where_the_problem_is_made():
+    message = r"max_power_w reaches 23 W; a phone sends 0.2 W. If that is 23 dBm, give .*dbm_to_watt\(23\)"
+    with pytest.warns(UnitWarning, match=message) as met:
+        problem = small_problem(max_power_w=[0.2, 23.0, 0.1], **SI)
+    assert [warning.filename.endswith("allocation_problems.py") for warning in met] == [True]
+    assert problem.warnings == (str(met[0].message),)
+    with pytest.warns(UnitWarning, match="more than a broadcast tower. Is it in mW"):
+        small_problem(max_power_w=20e3, **SI)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"max_power_w": 10.0, **SI},  # the largest that is believed
+        {"max_power_w": 23.0},  # as in the paper: B = N0 = 1
+        {"max_power_w": 23.0, **SI, "noise_psd_w_per_hz": 1.1e-12},  # no receiver has so much noise
+        {"max_power_w": 23.0, **SI, "noise_psd_w_per_hz": 3.9e-22},  # or so little
+        {"max_power_w": 23.0, **SI, "bandwidth_hz": 999.0},
+    ],
+)
+def test_a_power_is_believed_where_it_is_small_or_the_problem_has_no_units(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert small_problem(**values).warnings == ()

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from fedwave.allocation import METHODS, account, allocate, describe, objective_terms, total_cost
 from fedwave.errors import ProblemError
+from fedwave.wireless.rate import RateModel
 from tests.allocation.allocation_problems import paper_problem, small_problem
 
 
@@ -40,6 +42,12 @@ def test_the_total_cost_by_hand():
     assert entry.compute_delay_s.tolist() == [1.0, 4.0, 1.0]
     # iota / 2 times cycles times frequency squared
     assert entry.compute_energy_j.tolist() == [0.25, 0.25, 0.015625]
+    # Both have an SNR of 1, so 0 dB and log2(2) = 1 bit/s; device 1 does not upload.
+    assert np.array_equal(entry.sinr, [1.0, np.nan, 1.0], equal_nan=True)
+    assert np.array_equal(entry.sinr_db, [0.0, np.nan, 0.0], equal_nan=True)
+    assert np.array_equal(entry.rate_bps, [1.0, np.nan, 1.0], equal_nan=True)
+    assert np.array_equal(entry.margin_db, [np.inf, np.nan, np.inf], equal_nan=True)
+    assert entry.energy_j.tolist() == [2.25, 0.25, 1.015625]
     assert total_cost(problem, found) == (5.0 + 4.0) - 0.25 * (3.0 + 0.515625) - 0.5 * (4.0 + 1.0)
 
 
@@ -93,3 +101,31 @@ def test_an_allocation_of_another_problem_is_refused_in_one_line(function, probl
     with pytest.raises(ProblemError, match="The allocation is of another problem: " + message) as caught:
         function(problem, found)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "required"),
+    [
+        ({"min_snr": 0.1}, 0.1),
+        ({"rate": RateModel(min_snr=0.25)}, 0.25),
+        ({"min_snr": 0.1, "rate": RateModel(min_snr=0.025)}, 0.1),
+    ],
+)
+def test_an_allocation_carries_its_account_with_the_margin_in_decibels(values, required):
+    problem = paper_problem(3, **values)
+    found = allocate(problem)
+    assert found.account is not None
+    again = account(problem, found)
+    for field in fields(again):
+        assert np.array_equal(getattr(found.account, field.name), getattr(again, field.name), equal_nan=True)
+    device = found.selected
+    assert device.size
+    for i in device:
+        noise_w = problem.interference_w[found.block_of_device[i]] + 1.0  # B = N0 = 1
+        snr = found.transmit_power_w[i] * problem.channel_gain[i] / noise_w
+        assert again.sinr_db[i] == pytest.approx(10 * math.log10(snr))
+        assert again.margin_db[i] == pytest.approx(10 * math.log10(snr / required))
+        assert again.rate_bps[i] == pytest.approx(math.log2(1 + snr))
+        assert again.upload_delay_s[i] == pytest.approx(1 / math.log2(1 + snr))
+    idle = np.setdiff1d(np.arange(problem.num_devices), device)
+    assert np.isnan([again.sinr_db[idle], again.margin_db[idle], again.rate_bps[idle]]).all()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -44,7 +47,7 @@ def test_example_prints_a_problem_that_solves(tmp_path):
 
 def test_tables_show_assignment_terms_and_proof(problem_file):
     text = run(problem_file)
-    for part in ("4 of 12 devices", "delay [s]", "objective", "Status: optimal", "Proven: no"):
+    for part in ("4 of 12 devices", "SINR dB", "delay s", "objective", "Status: optimal", "Proven: no"):
         assert part in text
     problem = load_problem(problem_file)
     found = allocate(problem)
@@ -56,6 +59,33 @@ def test_tables_show_assignment_terms_and_proof(problem_file):
         cells = [f"{block}", f"{device}", f"{problem.contribution[device]:.4g}"]
         assert any(line.replace("│", " ").split()[:3] == cells for line in text.splitlines())
     assert "Nothing is proven" in run(problem_file, "--method", "ives")
+
+
+def test_each_upload_has_its_sinr_margin_and_rate(problem_file):
+    text = problem_file.read_text()
+    problem_file.write_text(text.replace("[limits]", "[limits]\nmin_snr_db = 3.0", 1))
+    problem = load_problem(problem_file)
+    found = allocate(problem)
+    lines = run(problem_file).splitlines()
+    assert max(map(len, lines[: 2 + found.num_selected])) <= 80
+    headings = "block device u power W of max SINR dB margin dB rate bit/s delay s energy J"
+    assert " ".join(lines[1].split()) == headings
+    for block, device in found.device_of_block.items():
+        noise_w = problem.interference_w[block] + problem.bandwidth_hz * problem.noise_psd_w_per_hz
+        snr = found.transmit_power_w[device] * problem.channel_gain[device] / noise_w
+        cells = next(line.split() for line in lines[2:] if line.split()[:2] == [str(block), str(device)])
+        assert cells[5] == f"{10 * math.log10(snr):.1f}"
+        assert cells[6] == f"{10 * math.log10(snr) - 3.0:.1f}"
+        assert float(cells[7]) == pytest.approx(problem.bandwidth_hz * math.log2(1 + snr), rel=1e-3)
+
+
+def test_a_power_in_dbm_is_one_line_on_the_error_stream(problem_file):
+    problem_file.write_text(problem_file.read_text().replace("max_power_dbm = 23", "max_power_w = 23"))
+    command = [sys.executable, "-m", "fedwave", "allocate", str(problem_file), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("warning: max_power_w reaches 23 W; a phone sends 0.2 W. If that is 23 dBm")
+    assert len(done.stderr.splitlines()) == 1
+    json.loads(done.stdout)
 
 
 def test_compare_lists_every_method_within_80_columns(problem_file):

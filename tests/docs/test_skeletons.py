@@ -123,7 +123,18 @@ def check_planner() -> None:
     simulation = build_simulation(load_experiment("digits/ural", settings))
     planner, state = simulation.federation.planner, simulation.initial_state()
     with closing(simulation.open_devices()) as devices:
+        reports = devices.report(0, state.parameters, np.arange(30), max_models=30)
+        channel = simulation.federation.world.channel(0)
+        full = planner.plan(0, np.arange(30), reports, channel, state.planner)
+        # One of those that upload has half of what that will cost it: it is left out, and nobody else.
+        who, needs_j = full.selected[0], full.account.energy_j
+        left_j = np.where(np.arange(30) == who, 0.5 * needs_j, 5.0)
+        poor = planner.plan(0, np.arange(30), reports, channel, {**state.planner, "battery_j": left_j})
+        assert_array_equal(poor.selected, full.selected[1:])
         state, record = simulation.run_round(state, devices)
+    assert_allclose(
+        needs_j, record.device_columns["compute_energy_j"] + record.device_columns["upload_energy_j"]
+    )
     phases = ("downlink", "compute", "report", "upload", "idle")
     spent_j = sum(record.device_columns[f"{phase}_energy_j"] for phase in phases)
     assert_allclose(state.planner["battery_j"], np.minimum(5.0 - spent_j + 1.0, 5.0), rtol=1e-12)

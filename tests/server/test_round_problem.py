@@ -241,3 +241,55 @@ def test_a_contribution_for_each_device_is_needed(wrong: Any) -> None:
     cell = load_cell("paper", num_devices=4)
     with pytest.raises(ProblemError, match=r"one entry for each of the cell's 4 devices, got shape \("):
         problem_of_cell(cell, wrong)
+
+
+def test_a_cell_with_units_asks_for_the_size_of_an_upload() -> None:
+    cell = load_cell("umi-3.5ghz", num_devices=4, seed=2)
+    with pytest.raises(ProblemError, match=r"model_bits must be given in a cell with units.*parameters"):
+        problem_of_cell(cell, [1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize("given", [{}, {"energy_weight": 3.0}, {"delay_weight": 0.5}])
+def test_weights_are_by_default_those_that_the_cell_advises(given: dict[str, float]) -> None:
+    cell = load_cell("umi-3.5ghz", num_devices=15, seed=2, overrides={"num_blocks": 5})
+    problem = problem_of_cell(cell, np.ones(15), model_bits=2e6, **given)  # type: ignore[arg-type]
+    # By hand: each device at full power on its block of middle SINR; the median device of 15 is the eighth.
+    draw = cell.draw(0)
+    snr = cell.fleet.max_power_w[:, None] * draw.channel_gain / (draw.interference_w + cell.noise_w)
+    middle = np.sort(np.sort(snr, axis=1)[:, 2])[::-1][7]
+    rate = cell.config.rate
+    assert rate.max_spectral_efficiency is not None
+    spectral = min(rate.efficiency * np.log2(1 + middle), rate.max_spectral_efficiency)
+    delay_s = 2e6 / (cell.bandwidth_hz * spectral)
+    radio = cell.config.radio
+    device = int(np.argmin(np.abs(np.sort(snr, axis=1)[:, 2] - middle)))
+    drain_w = cell.fleet.max_power_w[device] / radio.amplifier_efficiency + radio.circuit_power_w
+    assert problem.delay_weight == pytest.approx(given.get("delay_weight", 0.25 * 5 / delay_s))
+    assert problem.energy_weight == pytest.approx(given.get("energy_weight", 0.25 / (drain_w * delay_s)))
+
+
+def test_no_weights_are_advised_where_the_median_device_is_never_heard() -> None:
+    cell = load_cell("umi-3.5ghz", num_devices=4, seed=2, overrides={"noise_figure_db": 900.0})
+    with pytest.raises(
+        ProblemError, match="delay_weight must be given in a cell whose median device is never heard"
+    ):
+        problem_of_cell(cell, np.ones(4), model_bits=1e6, energy_weight=1.0)
+    given = problem_of_cell(cell, np.ones(4), model_bits=1e6, energy_weight=1.0, delay_weight=2.0)
+    assert (given.energy_weight, given.delay_weight) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("model_bit", 'Did you mean "model_bits"?'),
+        ("min_sn", 'Did you mean "min_snr"?'),
+        ("channel_gain", "Choose one of: contribution, round_index"),  # the cell's own
+    ],
+)
+def test_a_misspelt_argument_says_which_was_meant(option: str, hint: str) -> None:
+    cell = load_cell("paper", num_devices=2, seed=0)
+    with pytest.raises(ProblemError) as caught:
+        problem_of_cell(cell, [1.0, 2.0], **{option: 1.0})  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"problem_of_cell has no field '{option}'. ")
+    assert hint in str(caught.value)
+    assert problem_of_cell(cell, [1.0, 2.0], max_compute_delay_s=3.0).max_compute_delay_s == 3.0

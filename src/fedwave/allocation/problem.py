@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fedwave.errors import ProblemError, shown
+from fedwave.errors import ProblemError, naming_fields, shown
 from fedwave.units import FloatArray, IntArray, real_array
 from fedwave.wireless.link import uplink_rate_bps, uplink_snr
 from fedwave.wireless.rate import RadioPower, RateModel
+from fedwave.wireless.sanity import UnitWarning, power_warnings
 
 _SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
 _PER_DEVICE = ("channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance")
@@ -34,12 +36,14 @@ _FIX_SIGN = {
 }
 
 
+@naming_fields
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AllocationProblem:
     """The data of problem (P): maximise U - eta_1 E - eta_2 T, Eq. (30)-(35), for n devices and M blocks.
 
-    Per-device values may be scalars. Arrays are kept as read-only views, never copied or modified. From
-    ``rate`` on all fields go past the paper; by their defaults (P) is the paper's.
+    Per-device values may be scalars, and so may the interference where gains say how many blocks there are.
+    Arrays are kept as read-only views, never copied or modified. From ``rate`` on all fields go past the
+    paper; by their defaults (P) is the paper's. A power that looks like dBm gives a ``UnitWarning``.
     """
 
     contribution: FloatArray  # u, (n,); may be negative
@@ -80,10 +84,13 @@ class AllocationProblem:
             if getattr(self, name) is not None:
                 self._set_scalar(name, must_be_positive=True)
         self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
+        gain = real_array(self.channel_gain, "channel_gain")
+        if gain.ndim == 2 and np.ndim(self.interference_w) == 0:
+            self._set_array("interference_w", (gain.shape[1],))
         self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
         for name in _PER_DEVICE:
             shape: tuple[int, ...] = (self.num_devices,)
-            if name == "channel_gain" and real_array(self.channel_gain, name).ndim == 2:
+            if name == "channel_gain" and gain.ndim == 2:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
         if self.max_energy_j is not None:
@@ -91,6 +98,17 @@ class AllocationProblem:
         if self.min_frequency_hz is not None:
             self._set_array("min_frequency_hz", (self.num_devices,))
         self._check_combinations()
+        for warning in self.warnings:
+            warnings.warn(warning, UnitWarning, stacklevel=4)  # where the problem is made: not the dataclass
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return one line for each number that looks like a slip of units; none where nothing has units."""
+        return power_warnings(
+            float(self.max_power_w.max(initial=0.0)),
+            bandwidth_hz=self.bandwidth_hz,
+            noise_psd_w_per_hz=self.noise_psd_w_per_hz,
+        )
 
     @property
     def num_devices(self) -> int:
@@ -286,7 +304,8 @@ def _length(value: Any, name: str) -> int:
     if array.ndim != 1:
         each = "block" if name == "interference_w" else "device"
         raise ProblemError(
-            f"{name} must be a one-dimensional array with one value per {each}, got shape {array.shape}."
+            f"{name} must be a one-dimensional array with one value per {each}, got shape {array.shape}. "
+            f"Write np.full(num_{each}s, value) if all are alike."
         )
     return int(array.shape[0])
 

@@ -11,7 +11,7 @@ import numpy as np
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.errors import ProblemError, require_type
-from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.units import BoolArray, FloatArray, IntArray, linear_to_db
 from fedwave.wireless.delivery import success_probability
 from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_delay_s
 
@@ -46,6 +46,7 @@ class Allocation:
     iterations: int = 0  # matchings solved
     upper_bound: float = math.inf  # no feasible point of (P) is better; infinite if nothing is proven
     trace: FloatArray = field(default_factory=lambda: np.zeros(0))  # objective of (P) after each iteration
+    account: DeviceCosts | None = None  # each device's share, as counted when it was made; None: by hand
 
     @property
     def selected(self) -> IntArray:
@@ -87,6 +88,24 @@ class DeviceCosts:
     upload_delay_s: FloatArray  # 0 without a block
     is_selected: BoolArray
     success_probability: FloatArray  # that the upload arrives; 0 without a block, in an outage or if late
+    sinr: FloatArray  # p h / (I + B N0), linear; NaN without a block
+    rate_bps: FloatArray  # Eq. (25); NaN without a block
+    required_sinr: float  # below it nothing arrives: threshold with margin, or the modem's floor; 0: none
+
+    @property
+    def energy_j(self) -> FloatArray:
+        """Return what the round drains from each battery: computing and upload."""
+        return self.compute_energy_j + self.upload_energy_j
+
+    @property
+    def sinr_db(self) -> FloatArray:
+        """Return each upload's SINR in dB; NaN without a block."""
+        return linear_to_db(self.sinr)
+
+    @property
+    def margin_db(self) -> FloatArray:
+        """Return how far each upload is above what it needs, in dB; infinite without a threshold."""
+        return self.sinr_db - linear_to_db(self.required_sinr)
 
 
 def account(problem: AllocationProblem, allocation: Allocation) -> DeviceCosts:
@@ -192,6 +211,7 @@ def build_allocation(
         iterations=iterations,
         upper_bound=max(upper_bound, objective),
         trace=np.zeros(0) if trace is None else trace - free_cost,
+        account=costs,
     )
 
 
@@ -203,8 +223,10 @@ def _account(
     block = block_of_device[device]
     upload_delay = np.zeros(problem.num_devices)
     upload_energy = np.zeros(problem.num_devices)
-    rate = problem.rate_bps_of(device, block, power_w[device])
-    upload_delay[device] = upload_delay_s(rate, model_bits=problem.model_bits)
+    sinr, rate = np.full((2, problem.num_devices), np.nan)
+    sinr[device] = problem.snr_of(device, block, power_w[device])
+    rate[device] = problem.rate_bps_of(device, block, power_w[device])
+    upload_delay[device] = upload_delay_s(rate[device], model_bits=problem.model_bits)
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
     upload_energy[sends] = problem.upload_energy_j(power_w[sends], upload_delay[sends])
     compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
@@ -217,23 +239,26 @@ def _account(
         upload_delay_s=upload_delay,
         is_selected=is_selected,
         success_probability=_success(
-            problem, block_of_device, power_w, compute_s=_maximum(compute_delay), upload_s=upload_delay
+            problem, sinr, is_selected, compute_s=_maximum(compute_delay), upload_s=upload_delay
         ),
+        sinr=sinr,
+        rate_bps=rate,
+        required_sinr=max(problem.min_snr, problem.rate.min_snr),
     )
 
 
 def _success(
     problem: AllocationProblem,
-    block_of_device: IntArray,
-    power_w: FloatArray,
+    sinr: FloatArray,
+    is_selected: BoolArray,
     *,
     compute_s: float,
     upload_s: FloatArray,
 ) -> FloatArray:
     """Return with what probability each device's upload arrives: never in an outage or after the round."""
     success = np.zeros(problem.num_devices)
-    device = np.flatnonzero(block_of_device >= 0)
-    snr = problem.snr_of(device, block_of_device[device], power_w[device])
+    device = np.flatnonzero(is_selected)
+    snr = sinr[device]
     arrives = snr >= problem.min_snr * (1.0 - LIMIT_TOLERANCE)
     if problem.max_round_delay_s is not None:
         end_s = compute_s + problem.fixed_delay_s + upload_s[device]

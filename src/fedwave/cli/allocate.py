@@ -115,32 +115,42 @@ def _check_words(
 
 def _print_assignment(console: Console, problem: AllocationProblem, found: Allocation) -> None:
     from fedwave.allocation import account
+    from fedwave.cli.console import print_tables
 
     table = Table(
         title=f"{found.num_selected} of {problem.num_devices} devices on {problem.num_blocks} blocks"
         f" (method {found.method})",
         title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
     )
-    for heading in ("block", "device", "contribution", "power [W]", "of max", "delay [s]", "energy [J]"):
-        table.add_column(escape(heading), justify="right")
     entry = account(problem, found)
+    headings = ["block", "device", "u", "power W", "of max", "SINR dB", "rate bit/s", "delay s", "energy J"]
+    if entry.required_sinr > 0:
+        headings.insert(6, "margin dB")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
     device_of_block = found.device_of_block
     blocks = device_of_block if problem.num_blocks > _MAX_ROWS else range(problem.num_blocks)
     for block in list(blocks)[:_MAX_ROWS]:
         i = device_of_block.get(block)
         if i is None:
-            table.add_row(str(block), "-", *[""] * 5)
+            table.add_row(str(block), "-")
             continue
+        link = [f"{entry.sinr_db[i]:.1f}", f"{entry.margin_db[i]:.1f}", f"{entry.rate_bps[i]:.4g}"]
+        if entry.required_sinr == 0:
+            del link[1]
         table.add_row(
             str(block),
             str(i),
             f"{problem.contribution[i]:.4g}",
             f"{found.transmit_power_w[i]:.4g}",
             f"{found.transmit_power_w[i] / problem.max_power_w[i]:.0%}",
+            *link,
             f"{entry.upload_delay_s[i]:.4g}",
             f"{entry.upload_energy_j[i]:.4g}",
         )
-    console.print(table)
+    print_tables(console, table)
     if len(device_of_block) > _MAX_ROWS:
         console.print(f"... and {len(device_of_block) - _MAX_ROWS} more blocks; --json lists them all.")
 

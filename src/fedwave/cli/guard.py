@@ -16,11 +16,13 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from fedwave.errors import DivergenceError, FedwaveError
 
@@ -219,6 +221,16 @@ def _show_warnings() -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("warning: %(message)s"))
         logger.addHandler(handler)
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        """Print a warning of the package as one line: a user of the command has no line of code."""
+        if category.__module__.startswith("fedwave."):
+            logger.warning("%s", message)
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
 
 
 def _has_current_folder() -> bool:

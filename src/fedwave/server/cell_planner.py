@@ -104,6 +104,7 @@ class CellPlanner(PolicyPlanner):
         return Plan(
             selected=allocation.selected,
             allocation=allocation,
+            problem=problem,
             scaled_contribution=problem.contribution,
             needs_reports=self._needs_reports,
             reason=_reason(allocation),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedwave.allocation import Allocation
+from fedwave.allocation import (
+    Allocation,
+    AllocationProblem,
+    DeviceCosts,
+    Status,
+    account,
+    build_allocation,
+)
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
 
@@ -17,6 +24,7 @@ class Plan:
 
     selected: IntArray  # sorted device indices
     allocation: Allocation | None = None  # None: no radio to allocate
+    problem: AllocationProblem | None = None  # (P) as the planner saw it, e.g. with the gains it believes in
     scaled_contribution: FloatArray | None = None  # (n,), the contributions as the allocation saw them
     needs_reports: bool = True  # False: the choice did not need them, so nobody reports over the air
     reason: str = ""
@@ -35,6 +43,48 @@ class Plan:
                 f"a plan's weights must be finite and > 0, got {np.asarray(self.weights).tolist()}. Leave "
                 "out a device whose model is not to count."
             )
+
+    @property
+    def account(self) -> DeviceCosts | None:
+        """What each device is to spend, and the SINR and rate of its upload, as the planner sees it.
+
+        Counted anew from the decisions, so also after a planner around another has changed them. None without
+        a radio. What listening, reports and waiting cost only the round's outcome says.
+        """
+        if self.allocation is None or self.problem is None:
+            return None if self.allocation is None else self.allocation.account
+        return account(self.problem, self.allocation)
+
+    def without(self, devices: IntArray) -> Plan:
+        """Return the plan in which these devices do not upload; what the others do stays as it is."""
+        stays = ~np.isin(self.selected, devices)
+        return replace(
+            self,
+            selected=self.selected[stays],
+            allocation=self._allocation_of(self.selected[stays]),
+            weights=None if self.weights is None else np.asarray(self.weights)[stays],
+        )
+
+    def _allocation_of(self, devices: IntArray) -> Allocation | None:
+        """Return the allocation with the uploads of these devices alone, its cost counted anew."""
+        planned = self.allocation
+        if planned is None or self.problem is None:
+            if planned is not None:
+                raise ProblemError(
+                    "a plan without a problem cannot be counted anew, got None. Give problem=."
+                )
+            return None
+        found = build_allocation(
+            self.problem,
+            method=planned.method,
+            device=devices,
+            block=planned.block_of_device[devices],
+            power_w=planned.transmit_power_w[devices],
+            cpu_frequency_hz=planned.cpu_frequency_hz,
+            status=Status.FEASIBLE,
+            iterations=planned.iterations,
+        )
+        return replace(found, upper_bound=max(planned.upper_bound, found.objective))
 
     def weights_of(self, received: IntArray) -> FloatArray | None:
         """Return the weights of those that arrived, in the order given; None where all weigh the same."""

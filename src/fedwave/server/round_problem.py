@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedwave.allocation import AllocationProblem
-from fedwave.errors import ProblemError, shown
+from fedwave.errors import ProblemError, require_known, shown
+from fedwave.parts import signature_of
 from fedwave.server.aims import RoundAims, Work
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.fleet import Fleet
@@ -21,6 +23,18 @@ if TYPE_CHECKING:  # a cell is read from settings, which needs more than numpy
 # Plan for a deadline and a threshold that are harder by two billionths: the allocation may use its tolerance
 # of one, and the sum of a round's phases, or an SNR taken from a power, may round to the wrong side.
 PLANNING_MARGIN = 2e-9
+
+# Fields of a problem that follow from a cell and its channel.
+_GIVEN_BY_THE_ROUND = (
+    "channel_gain",
+    "interference_w",
+    "max_power_w",
+    "workload_cycles",
+    "max_frequency_hz",
+    "capacitance",
+    "bandwidth_hz",
+    "noise_psd_w_per_hz",
+)
 
 
 def round_problem(
@@ -85,9 +99,9 @@ def problem_of_cell(
     round_index: int = 0,
     num_samples: ArrayLike = 10,
     num_local_steps: int = 1,
-    model_bits: float = 1.0,
-    energy_weight: float = 1.0,
-    delay_weight: float = 1.0,
+    model_bits: float | None = None,
+    energy_weight: float | None = None,
+    delay_weight: float | None = None,
     max_delay_s: float | None = None,
     max_energy_j: FloatArray | float | None = None,
     **link: Any,
@@ -96,7 +110,9 @@ def problem_of_cell(
 
     ``num_samples`` is D of every device, or one number for all. Channel, modem, radio and risks are those
     that training over this cell would meet in that round, when all devices compute and reports are free.
-    ``link`` are further fields of ``AllocationProblem``, from ``rate`` on; they replace the cell's own.
+    In a cell with units ``model_bits`` must be given, and weights are by default those that ``fedwave cell``
+    advises for contributions of about 1; in a normalised cell, as in the paper, all three are 1. ``link`` are
+    further fields of ``AllocationProblem``, from ``rate`` on; they replace the cell's own.
     """
     if not hasattr(cell, "fleet"):  # the class itself needs more than numpy
         raise TypeError(
@@ -111,6 +127,10 @@ def problem_of_cell(
             f"contribution must have one entry for each of the cell's {cell.num_devices} devices, got shape "
             f"{worth.shape}. Build the cell with as many devices."
         )
+    require_known(link, _further_fields(), what="problem_of_cell")
+    model_bits, weights = _size_and_weights(
+        cell, model_bits, {"energy_weight": energy_weight, "delay_weight": delay_weight}
+    )
     samples = np.broadcast_to(np.asarray(num_samples, dtype=np.int64), worth.shape)
     return round_problem(
         contribution=worth,
@@ -118,11 +138,43 @@ def problem_of_cell(
         fleet=cell.fleet,
         terms=cell.terms,
         aims=RoundAims(
-            energy_weight=energy_weight,
-            delay_weight=delay_weight,
+            energy_weight=weights["energy_weight"],
+            delay_weight=weights["delay_weight"],
             max_delay_s=max_delay_s,
             max_energy_j=max_energy_j,
         ),
         work=Work(model_bits=model_bits, num_local_steps=num_local_steps, num_samples=samples),
         **link,
     )
+
+
+def _size_and_weights(
+    cell: Cell, model_bits: float | None, given: dict[str, float | None]
+) -> tuple[float, dict[str, float]]:
+    """Return S and the weights as given, or else as fits the cell; only a cell without units has an S."""
+    weights = {name: value for name, value in given.items() if value is not None}
+    if cell.config.normalised:
+        return 1.0 if model_bits is None else model_bits, {**dict.fromkeys(given, 1.0), **weights}
+    if model_bits is None:
+        raise ProblemError(
+            "model_bits must be given in a cell with units, got None. It is parameters times bits per "
+            "parameter: 113162 * 32 for the paper's CNN."
+        )
+    if len(weights) == len(given):
+        return model_bits, weights
+    from fedwave.wireless.describe.link_budget import link_budget  # a cell needs more than numpy
+
+    advised = link_budget(cell, cell.draw(0), model_bits=model_bits).advised_weights(cell)
+    if not advised:
+        raise ProblemError(
+            "energy_weight and delay_weight must be given in a cell whose median device is never heard, got "
+            f"{given['energy_weight']} and {given['delay_weight']}. `fedwave cell` shows its link budget."
+        )
+    return model_bits, {**advised, **weights}
+
+
+def _further_fields() -> list[str]:
+    """Return what ``problem_of_cell`` may be given: its own arguments, and the fields that no cell has."""
+    own = [name for name in signature_of(problem_of_cell).parameters if name not in ("cell", "link")]
+    of_the_cell = set(signature_of(round_problem).parameters) | set(_GIVEN_BY_THE_ROUND)
+    return own + [one.name for one in fields(AllocationProblem) if one.name not in {*own, *of_the_cell}]

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from fedwave.wireless.fleet import Fleet
 
+
+class UnitWarning(UserWarning):
+    """A number that is possible but looks like a slip of units."""
+
+
 THERMAL_NOISE_W_PER_HZ = 4.0e-21  # k T at 290 K, -174 dBm/Hz
 
 
 def unit_warnings(fleet: Fleet, *, bandwidth_hz: float, noise_psd_w_per_hz: float) -> tuple[str, ...]:
     """Return one line for each number of the cell or its fleet that is probably in another unit."""
     return (
-        *_power_warnings(float(fleet.max_power_w.max())),
+        *_power_warnings(float(fleet.max_power_w.max()), in_dbm="use fleet.max_power_dbm"),
         *_bandwidth_warnings(bandwidth_hz),
         *_noise_warnings(noise_psd_w_per_hz),
         *_hardware_warnings(fleet),
     )
+
+
+def power_warnings(
+    largest_power_w: float, *, bandwidth_hz: float, noise_psd_w_per_hz: float
+) -> tuple[str, ...]:
+    """Return a line if a transmit power of a problem is probably in another unit.
+
+    Where noise and bandwidth are not those of a radio the problem has no units, as the paper's: then none.
+    """
+    if _noise_warnings(noise_psd_w_per_hz) or _bandwidth_warnings(bandwidth_hz):
+        return ()
+    in_dbm = f"give fedwave.units.dbm_to_watt({largest_power_w:g}), or max_power_dbm in a file"
+    return tuple(_power_warnings(largest_power_w, in_dbm=in_dbm))
 
 
 def gain_warnings(largest_gain: float, *, advice: str) -> tuple[str, ...]:
@@ -26,13 +44,12 @@ def gain_warnings(largest_gain: float, *, advice: str) -> tuple[str, ...]:
     )
 
 
-def _power_warnings(power_w: float) -> list[str]:
+def _power_warnings(power_w: float, *, in_dbm: str) -> list[str]:
     if power_w > 10e3:
         return [f"max_power_w reaches {power_w:g} W, more than a broadcast tower. Is it in mW or uW?"]
     if power_w > 10.0:
         return [
-            f"max_power_w reaches {power_w:g} W; a phone sends 0.2 W. If that is {power_w:g} dBm, "
-            "use fleet.max_power_dbm."
+            f"max_power_w reaches {power_w:g} W; a phone sends 0.2 W. If that is {power_w:g} dBm, {in_dbm}."
         ]
     return []
 

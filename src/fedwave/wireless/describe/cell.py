@@ -120,19 +120,8 @@ class CellDescription:
 
     @property
     def suggested_weights(self) -> dict[str, float]:
-        """Weights to start from with ``contribution_scale = "normalised"``, where an upload is worth about 1.
-
-        At full power the median device's energy then costs a quarter of that, and its delay, which all
-        uploads of the round share, a quarter of theirs: half is left, so uploads go on and costs decide.
-        """
-        median = self.budget.rows[1]
-        num_uploads = min(self.cell.num_blocks, self.cell.num_devices)
-        if not median.upload_delay_s < math.inf:
-            return {}
-        return {
-            "energy_weight": 0.25 / median.upload_energy_j,
-            "delay_weight": 0.25 * num_uploads / median.upload_delay_s,
-        }
+        """Weights to start from with ``contribution_scale = "normalised"``, by default in problem_of_cell."""
+        return self.budget.advised_weights(self.cell)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; a number that is not finite (a device that is never heard) becomes None."""

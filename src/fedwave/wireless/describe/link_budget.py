@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,21 @@ class LinkBudget:
     model_bits: float
     rows: tuple[LinkBudgetRow, ...]
     links: DeviceLinks
+
+    def advised_weights(self, cell: Cell) -> dict[str, float]:
+        """Return weights to start from where an upload is worth about 1, by name; none if nothing is heard.
+
+        At full power the median device's energy then costs a quarter of that, and its delay, which all
+        uploads of the round share, a quarter of theirs: half is left, so uploads go on and costs decide.
+        """
+        median = self.rows[1]
+        if not median.upload_delay_s < math.inf:
+            return {}
+        num_uploads = min(cell.num_blocks, cell.num_devices)
+        return {
+            "energy_weight": 0.25 / median.upload_energy_j,
+            "delay_weight": 0.25 * num_uploads / median.upload_delay_s,
+        }
 
 
 def device_links(cell: Cell, draw: ChannelDraw, *, model_bits: float) -> DeviceLinks:
