@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedwave.errors import ProblemError
-from fedwave.units import db_to_linear, dbm_to_watt, linear_to_db, real_array, watt_to_dbm
+from fedwave.units import carbon_g, db_to_linear, dbm_to_watt, linear_to_db, real_array, watt_to_dbm
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,8 @@ def test_what_is_no_real_number_is_refused_in_one_line(values, message):
 @pytest.mark.skipif(np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="no wider float here")
 def test_what_float64_cannot_hold_is_infinite_without_a_warning():
     assert real_array(np.array([np.longdouble("1e400")]), "gain").tolist() == [math.inf]
+
+
+def test_a_kilowatt_hour_is_3_6_megajoules() -> None:
+    assert carbon_g(3.6e6, 381.0) == pytest.approx(381.0)
+    assert carbon_g(1800.0, 400.0) == pytest.approx(0.2)

@@ -72,3 +72,8 @@ def watt_to_dbm(power_w: FloatArray) -> FloatArray: ...
 def watt_to_dbm(power_w: float | FloatArray) -> float | FloatArray:
     """Return a power in watts as dBm."""
     return linear_to_db(power_w * 1e3)
+
+
+def carbon_g(energy_j: float, intensity_g_per_kwh: float) -> float:
+    """Return the grams of CO2 of an energy; a kilowatt-hour is 3.6 million joules."""
+    return energy_j / 3.6e6 * intensity_g_per_kwh

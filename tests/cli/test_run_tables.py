@@ -51,6 +51,20 @@ def test_over_a_cell_the_final_table_counts_uploads_seconds_and_joules(tmp_path:
     assert "train loss" not in row
 
 
+def test_grams_of_carbon_stand_beside_joules_where_a_run_says_what_a_kilowatt_hour_is_worth(
+    tmp_path: Path,
+) -> None:
+    # 360 g a kilowatt-hour are 0.1 mg a joule: 300 J are 30 mg, the 200 J of two rounds 20 mg.
+    green = write_run(tmp_path / "a", "a", [0.1, 0.2, 0.3], over_cell=True, carbon_intensity_g_per_kwh=360.0)
+    grey = write_run(tmp_path / "b", "b", [0.1, 0.2, 0.3], over_cell=True)
+    first, second = cells(final_table([green, grey]))
+    assert (first["gCO2"], second["gCO2"]) == ("0.03", "-")
+    first, second = cells(cost_table([green, grey], target=0.2))
+    assert (first["joules"], first["gCO2"], second["gCO2"]) == ("200", "0.02", "-")
+    for table in (final_table([grey]), cost_table([grey])):
+        assert "gCO2" not in cells(table)[0]
+
+
 def test_the_cost_table_shows_what_each_setting_paid_for_a_target(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / "a1", "a", [0.2, 0.4], over_cell=True, seed=1),

@@ -14,6 +14,7 @@ from fedwave.pages.runs_page import runs_page
 from fedwave.runs.compare import read_run
 from fedwave.runs.run import run_experiment
 from tests.pages.browser import embedded, open_page
+from tests.runs.written_runs import write_run
 
 SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
 
@@ -87,3 +88,12 @@ def test_devices_that_are_not_as_the_run_wrote_them_are_one_line(runs, tmp_path,
     assert "devices.csv" in str(caught.value)
     file.unlink()
     assert "selection" not in embedded(runs_page([read_run(tmp_path / "run")]))  # it may be left out
+
+
+def test_the_page_has_grams_of_carbon_where_a_run_says_what_joules_are_worth(tmp_path) -> None:
+    grey = write_run(tmp_path / "b", "b", [0.1, 0.2, 0.3], over_cell=True)
+    green = write_run(tmp_path / "a", "a", [0.1, 0.2, 0.3], over_cell=True, carbon_intensity_g_per_kwh=360.0)
+    assert "gCO2" not in runs_page([grey])
+    final = runs_page([green]).split("</table>")[0]
+    assert "gCO2" in final
+    assert "<td>0.03</td>" in final

@@ -48,3 +48,13 @@ def test_warnings_of_units_reach_python_and_the_summary(
     result = run_experiment(settings, tmp_path / "run")
     assert result.summary["warnings"] == list(said)
     assert all(warning in caplog.text for warning in said)
+
+
+def test_grams_of_carbon_follow_from_the_joules_if_asked_for(tmp_path: Path) -> None:
+    cell = {"preset": "paper", "num_blocks": 2, "carbon_intensity_g_per_kwh": 720.0}
+    settings = tiny(cell=cell, num_rounds=1, selection={"num_selected": "auto"})
+    found = run_experiment(settings, tmp_path / "run")
+    assert found.summary["cell"]["carbon_g"] == pytest.approx(found.summary["cell"]["energy_j"] * 2e-4)
+    assert found._facts()["gCO2"] == found.summary["cell"]["carbon_g"]
+    silent = tiny(cell={"preset": "paper", "num_blocks": 2}, num_rounds=1)
+    assert "carbon_g" not in run_experiment(silent, tmp_path / "silent").summary["cell"]

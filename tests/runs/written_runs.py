@@ -18,6 +18,7 @@ def write_run(
     over_cell: bool = False,
     metric: str = "accuracy",
     seed: int = 0,
+    carbon_intensity_g_per_kwh: float | None = None,
 ) -> FinishedRun:
     """Return a run with these values of its held-out metric, one a round; NaN where it was not evaluated.
 
@@ -26,7 +27,7 @@ def write_run(
     folder.mkdir(parents=True)
     settings: dict[str, Any] = {"name": name, "seed": seed}
     if over_cell:
-        settings["cell"] = {"preset": "paper"}
+        settings["cell"] = {"preset": "paper", "carbon_intensity_g_per_kwh": carbon_intensity_g_per_kwh}
     if metric != "accuracy":
         settings |= {"data": {"dataset": "sinusoids"}, "partition": {"kind": "given"}}
     (folder / "config.toml").write_text(experiment_to_toml(experiment_from(settings)))

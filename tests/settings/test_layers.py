@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedwave.errors import ConfigError
-from fedwave.settings import anchor_paths, merge, read_toml
+from fedwave.settings import Section, anchor_paths, merge, read_toml
 from fedwave.settings.layers import Settings, toml_from_text
 from fedwave.settings.section import sections_in
 from tests.settings.kitchen import Dish, Grill, Kitchen, Recipe, StovePart
@@ -75,6 +75,29 @@ def test_the_later_spelling_of_a_quantity_replaces_the_earlier() -> None:
     assert merge(base, {"heat_c": 1.0, "heat_f": 2.0}, Grill) == {**base, "heat_c": 1.0, "heat_f": 2.0}
     nested = merge({"grill": base}, {"grill": {"heat_f": 400.0}}, Kitchen)
     assert nested["grill"] == {"heat_f": 400.0, "size_cm": 40.0, "tongs": 2}
+
+
+class Cellar(Section):
+    replaces: ClassVar[dict[str, tuple[str, ...]]] = {
+        "rack.label": ("rack.litres", "door.width_m"),
+        "light_w": ("rack.label",),
+    }
+
+
+def test_a_key_of_a_later_layer_takes_away_what_it_replaces_at_any_depth() -> None:
+    base: Settings = {"rack": {"label": "red", "litres": 3, "rows": 2}, "door": {"width_m": 1}, "light_w": 5}
+    assert merge(base, {"rack": {"label": "white"}}, Cellar) == {
+        "rack": {"label": "white", "rows": 2},
+        "door": {},
+        "light_w": 5,
+    }
+    # What the same layer says stays, and so does everything where nothing is replaced.
+    assert merge(base, {"rack": {"label": "white", "litres": 4}}, Cellar)["rack"]["litres"] == 4
+    assert merge(base, {"rack": {"rows": 9}}, Cellar) == {**base, "rack": {**base["rack"], "rows": 9}}
+    assert merge(base, {"light_w": 6}, Cellar)["rack"] == {"litres": 3, "rows": 2}
+    assert merge({"door": 7}, {"rack": {"label": "white"}}, Cellar) == {"door": 7, "rack": {"label": "white"}}
+    assert merge({}, {"rack": "label"}, Cellar) == {"rack": "label"}
+    assert base["rack"]["litres"] == 3
 
 
 def test_another_kind_replaces_the_whole_part_and_the_same_kind_is_merged() -> None:

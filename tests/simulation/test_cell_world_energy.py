@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fedwave.wireless.delivery import UploadFate
+from fedwave.wireless.power_sets import POWER_SETS, PowerSet
 from tests.simulation.radio_by_hand import costs_of, play, world
 
 PLAN = {"power_w": [15.0, 1.0], "frequency_hz": [2.0, 1.0], "gain": [1.0, 1.0]}
@@ -106,3 +107,67 @@ def test_the_links_are_what_eq_25_is_made_of():
     assert links.rate_bps[0] == pytest.approx(math.log2(1 + 7.5))
     for column in (links.channel_gain, links.interference_w, links.sinr, links.rate_bps):
         assert np.isnan(column[1])
+
+
+# 1 W a unit and deep sleep at 1 W: sending is straight from 250 W at 1 mW to 700 W at 0.2 W.
+SLEEP = {"radio": {"power_set": "by-hand", "waiting": "sleep"}}
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        POWER_SETS, "by-hand", PowerSet(unit_w=1.0, deep_sleep_w=1.0, source="a unit of a watt")
+    )
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_round_with_sleep_counted_on_a_timeline():
+    """Broadcast 0 to 2 s, computing to 4 and 6 s, uploads from 6 s on for 2 s and 8 s: it ends at 14 s."""
+    costs = costs_of(
+        play(world(settings={**DOWN, **SLEEP}), **{**PLAN, "gain": [5.0, 1.0], "power_w": [3, 1]})
+    )
+    assert_allclose(costs.upload_time_s, [2, 8])
+    assert costs.delay_s == pytest.approx(14)
+    # Both wake for the broadcast (0.45 J) and for their upload (0.45 J), and sleep at 1 W from 2 to 6 s, also
+    # while they compute; the first sleeps from 8 to 14 s, too.
+    assert_allclose(costs.idle_energy_j, [0.45 + 4 + 0.45 + 6, 0.45 + 4 + 0.45])
+    assert_allclose(costs.idle_time_s, [2 + 6, 0])
+    assert costs.energy_j == pytest.approx(
+        sum(
+            float(part.sum())
+            for part in (
+                costs.downlink_energy_j,
+                costs.compute_energy_j,
+                costs.upload_energy_j,
+                costs.idle_energy_j,
+            )
+        )
+    )
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_who_is_not_asked_sleeps_for_the_whole_round_and_who_is_not_chosen_after_listening():
+    asked = {**PLAN, "gain": [5.0, 1.0], "power_w": [3.0, 1.0], "block": [0, -1]}
+    costs = costs_of(play(world(settings={**DOWN, **SLEEP}), **asked, computes=[0]))
+    assert costs.delay_s == pytest.approx(1 + 2 + 2)  # at the first device's own 8 bit/s
+    assert_allclose(costs.idle_energy_j, [0.45 + 2 + 0.45, 5])
+    costs = costs_of(play(world(settings={**DOWN, **SLEEP}), **asked))
+    assert costs.delay_s == pytest.approx(2 + 4 + 2)
+    assert_allclose(costs.idle_energy_j, [0.45 + 4 + 0.45, 0.45 + 6])
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_reports_wake_a_radio_once_more():
+    place = world(settings={**DOWN, **SLEEP}, report_bits=4.0)
+    costs = costs_of(play(place, **{**PLAN, "gain": [1.0, 1.0], "power_w": [15.0, 15.0]}))
+    # Broadcast 0 to 2 s, computing to 6 s, reports to 7 s, uploads to 9 s: no rest between the last two.
+    assert_allclose(costs.downlink_time_s, [2, 2])  # SNR 3, 2 bit/s/Hz over 2 Hz
+    assert costs.delay_s == pytest.approx(2 + 4 + 1 + 2)
+    assert_allclose(costs.idle_energy_j, [0.45 + 4 + 0.45] * 2)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_round_that_ends_before_the_uploads_has_one_ramp_up():
+    cut = {**DOWN, **SLEEP, "losses": {"deadline_s": 5.0}}
+    costs = costs_of(play(world(settings=cut), **{**PLAN, "gain": [5.0, 1.0], "power_w": [3.0, 1.0]}))
+    assert_allclose(costs.idle_energy_j, [0.45 + 3, 0.45 + 3])

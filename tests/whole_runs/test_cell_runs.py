@@ -44,6 +44,7 @@ class Radio:
     broadcast_w: float = 0.0  # 0: the model comes down at no cost
     device_noise_psd_w_per_hz: float = 0.0  # thermal noise, noise figure and other base stations
     receive_power_w: float = 0.0
+    unit_w: float = 0.0  # of TR 38.840, in which its sleep is counted; 0: waiting costs nothing
     packet_error_waterfall: float = 0.0
 
     def spectral_efficiency(self, snr: np.ndarray) -> np.ndarray:
@@ -51,24 +52,31 @@ class Radio:
         rate = np.minimum(self.efficiency * np.log2(1 + snr), self.max_spectral_efficiency)
         return np.where(snr < self.min_snr, 0.0, rate)
 
+    def rest_j(self, time_s: float) -> float:
+        """TR 38.840: below 6 ms micro sleep, below 20 ms light sleep, else deep sleep, each with its ramp."""
+        units = 45 * time_s if time_s < 6e-3 else 20 * time_s + 0.1 if time_s < 20e-3 else time_s + 0.45
+        return self.unit_w * units
 
-def of_3gpp(*, broadcast_dbm: float, noise_rise_db: float) -> Radio:
-    """The radios of the 3GPP presets, which differ in the base station's power and its neighbours'."""
+
+def of_3gpp(*, broadcast_dbm: float, noise_rise_db: float, receive_units: float) -> Radio:
+    """The radios of the 3GPP presets, which differ in the base station, its neighbours and the carrier."""
+    unit_w = (10**2.3 - 1) * 1e-3 / 0.3 / 450  # the 450 units between 0 and 23 dBm with an amplifier of 30 %
     return Radio(
         efficiency=0.65,
         max_spectral_efficiency=6.3,
         min_snr=10**-0.6,
         amplifier_efficiency=0.3,
-        circuit_power_w=0.37,
+        circuit_power_w=250 * unit_w - 1e-3 / 0.3,
         broadcast_w=1e-3 * 10 ** (broadcast_dbm / 10),
         device_noise_psd_w_per_hz=1e-3 * 10 ** ((-174 + 9 + noise_rise_db) / 10),
-        receive_power_w=0.44,
+        receive_power_w=receive_units * unit_w,
+        unit_w=unit_w,
     )
 
 
-STREET = of_3gpp(broadcast_dbm=39.6, noise_rise_db=3.0)
-CITY = of_3gpp(broadcast_dbm=41.6, noise_rise_db=3.0)
-COUNTRYSIDE = of_3gpp(broadcast_dbm=41.6, noise_rise_db=1.5)
+STREET = of_3gpp(broadcast_dbm=39.6, noise_rise_db=3.0, receive_units=300 * 0.55)
+CITY = of_3gpp(broadcast_dbm=41.6, noise_rise_db=3.0, receive_units=300 * 0.4)
+COUNTRYSIDE = of_3gpp(broadcast_dbm=41.6, noise_rise_db=1.5, receive_units=300 * 0.325)
 
 
 @pytest.fixture(scope="module", params=CELL_SCHEMES)
@@ -171,7 +179,19 @@ def assert_rounds_follow_from_decisions(
             radio, channel.channel_gain[computed], num_bits, cell.num_blocks * bandwidth_hz
         )
         listening = computed.sum() * radio.receive_power_w * broadcast_s
-        assert float(row["energy_j"]) == pytest.approx(energy + listening, rel=1e-9)
+        idle = device_column(folder, k, "idle_energy_j")
+        for i in range(num_devices):
+            sent_s = upload_time[list(on).index(i)] if i in on else 0.0
+            rest_j = radio.unit_w * (delay + broadcast_s - sent_s)  # deep sleep, if it does not listen
+            if computed[i] and broadcast_s > 0.0:
+                rest_j += radio.unit_w * (0.45 - broadcast_s)
+            if sent_s > 0.0:
+                before_s = (
+                    compute_time.max()
+                )  # between broadcast and uploads, in another state if it is short
+                rest_j += radio.rest_j(before_s) - radio.unit_w * before_s
+            assert idle[i] == pytest.approx(rest_j, rel=1e-9, abs=0)
+        assert float(row["energy_j"]) == pytest.approx(energy + listening + idle.sum(), rel=1e-9)
         assert float(row["delay_s"]) == pytest.approx(delay + broadcast_s, rel=1e-9)
         assert (power <= fleet.max_power_w).all()
         assert (frequency <= fleet.max_frequency_hz).all()

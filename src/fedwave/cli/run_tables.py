@@ -20,7 +20,7 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
     Seconds and joules have heavy tails: medians between order statistics, where the others are means ±.
     """
     metric = common_metric(runs)
-    over_cell = any(run.has_cell for run in runs)
+    over_cell, has_carbon = any(run.has_cell for run in runs), _has_carbon(runs)
     scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
     table = _table(
         "run",
@@ -30,6 +30,7 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
         "held-out loss",
         f"held-out {metric.name.replace('_', ' ')}",
         *(("uploads", "seconds", "joules") if over_cell else ("train loss",)),
+        *(("gCO2",) if has_carbon else ()),
         "wall time",
     )
     for name, group in group_by_name(runs).items():
@@ -43,6 +44,8 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
             if over_cell
             else [str(interval([run.last("train_loss") for run in group]))]
         )
+        if has_carbon:
+            cells.append(str(median_interval([run.carbon_g(run.last("cumulative_energy_j")) for run in group])))
         table.add_row(
             Text(name),
             Text(group[0].experiment.data.dataset.kind),
@@ -64,17 +67,24 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
     metric = common_metric(runs)
     wanted = common_target(runs) if target is None else _checked_target(target, metric)
     shown = f"{wanted:.0%}" if metric.is_share else f"{wanted:.3g}"
-    table = _table("run", f"rounds to {shown}", "seconds", "joules", "reached by")
+    carbon = ("gCO2",) if _has_carbon(runs) else ()
+    table = _table("run", f"rounds to {shown}", "seconds", "joules", *carbon, "reached by")
     for name, group in group_by_name(runs).items():
-        costs = [cost for run in group if (cost := run.cost_of_reaching(wanted)) is not None]
+        paid = [(run, cost) for run in group if (cost := run.cost_of_reaching(wanted)) is not None]
+        costs = [cost for _, cost in paid]
         table.add_row(
             Text(name),
             str(interval([float(cost.rounds) for cost in costs])),
             str(median_interval([cost.delay_s for cost in costs])),
             str(median_interval([cost.energy_j for cost in costs])),
+            *([str(median_interval([run.carbon_g(cost.energy_j) for run, cost in paid]))] if carbon else []),
             f"{len(costs)} of {len(group)} seed{'s' if len(group) > 1 else ''}",
         )
     return table
+
+
+def _has_carbon(runs: Sequence[FinishedRun]) -> bool:
+    return any(run.carbon_intensity_g_per_kwh is not None for run in runs)
 
 
 def _checked_target(target: float, metric: Metric) -> float:

@@ -59,7 +59,6 @@ class CellSection(CellConfig):
     report_bits: NonNegativeFloat = Field(
         0.0, description="Size of a contribution report; 0 as in the paper."
     )
-    idle_power_w: NonNegativeFloat = Field(0.0, description="Power of a waiting device; 0 as in the paper.")
 
     @model_validator(mode="before")
     @classmethod

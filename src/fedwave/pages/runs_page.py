@@ -49,6 +49,7 @@ def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
     metric = common_metric(runs)
     scale = 100.0 if metric.is_share else 1.0
     judged = metric.name.replace("_", " ") + (" [%]" if metric.is_share else "")
+    carbon = ("gCO2",) if any(run.carbon_intensity_g_per_kwh is not None for run in runs) else ()
     rows = [
         [
             name,
@@ -59,10 +60,11 @@ def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
             interval([run.last("heldout_loss") for run in group]),
             interval([run.last("cumulative_energy_j") for run in group]),
             interval([run.last("cumulative_delay_s") for run in group]),
+            *([interval([run.carbon_g(run.last("cumulative_energy_j")) for run in group])] if carbon else []),
         ]
         for name, group in groups.items()
     ]
-    header = ("run", "dataset", "seeds", "rounds", judged, "held-out loss", "joules", "seconds")
+    header = ("run", "dataset", "seeds", "rounds", judged, "held-out loss", "joules", "seconds", *carbon)
     return html_table(header, rows)
 
 

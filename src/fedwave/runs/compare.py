@@ -17,7 +17,7 @@ from fedwave.learning.tasks import TASKS, Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import EXCEPT, flatten, setting_differences
-from fedwave.units import FloatArray
+from fedwave.units import FloatArray, carbon_g
 
 CostName = Literal["rounds", "delay_s", "energy_j"]  # of a ``Cost``
 
@@ -73,6 +73,17 @@ class FinishedRun(NotebookRun):
     def has_cell(self) -> bool:
         """Whether seconds and joules were counted."""
         return "cumulative_energy_j" in self.columns
+
+    @property
+    def carbon_intensity_g_per_kwh(self) -> float | None:
+        """What a kilowatt-hour of the devices is worth in grams of CO2; None where nobody said."""
+        cell = self.experiment.cell
+        return None if cell is None else cell.carbon_intensity_g_per_kwh
+
+    def carbon_g(self, energy_j: float) -> float:
+        """Return the grams of CO2 of these joules of the run; NaN where nobody said what they are worth."""
+        intensity = self.carbon_intensity_g_per_kwh
+        return math.nan if intensity is None else carbon_g(energy_j, intensity)
 
     def cost_of_reaching(self, target: float) -> Cost | None:
         """Return what it took until the held-out metric first was that good; None if it never was."""

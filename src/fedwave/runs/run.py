@@ -71,6 +71,7 @@ class RunResult(NotebookRun):
             "rounds": self.summary["num_rounds"],
             **{name.replace("_", " "): value for name, value in self.summary["final"].items()},
             **({"seconds": cell["delay_s"], "joules": cell["energy_j"]} if cell else {}),
+            **({"gCO2": cell["carbon_g"]} if "carbon_g" in cell else {}),
             "folder": self.path,
         }
         return found if self.stopped is None else {**found, "stopped": self.stopped}

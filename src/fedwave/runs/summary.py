@@ -11,6 +11,7 @@ from fedwave.experiments.schema import Experiment
 from fedwave.learning.parameters import Parameters, num_parameters
 from fedwave.runs.folder import RunFolder
 from fedwave.simulation.simulation import Simulation
+from fedwave.units import carbon_g
 
 
 def summarise(
@@ -44,20 +45,23 @@ def summarise(
         "final": {name: float(columns[name][-1]) for name in final if np.isfinite(columns[name][-1])},
         f"best_heldout_{metric.name}": float(best()) if measured.size else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
-        **_cost_summary(simulation, columns),
+        **_cost_summary(simulation, experiment, columns),
         "wall_time_s": float(columns["wall_time_s"].sum()),
         "warnings": list(simulation.warnings),
     }
 
 
-def _cost_summary(simulation: Simulation, columns: dict[str, Any]) -> dict[str, Any]:
+def _cost_summary(simulation: Simulation, experiment: Experiment, columns: dict[str, Any]) -> dict[str, Any]:
     """Return what a run over a cell cost in all; nothing without a cell."""
     if not simulation.federation.world.counts_costs:
         return {}
+    energy_j = float(columns["cumulative_energy_j"][-1])
+    intensity = None if experiment.cell is None else experiment.cell.carbon_intensity_g_per_kwh
     return {
         "cell": {
             **simulation.federation.planner.describe(),
-            "energy_j": float(columns["cumulative_energy_j"][-1]),
+            "energy_j": energy_j,
+            **({} if intensity is None else {"carbon_g": carbon_g(energy_j, intensity)}),
             "delay_s": float(columns["cumulative_delay_s"][-1]),
             "uploads": int(columns["num_selected"].sum()),
             "uploads_received": int(columns["num_received"].sum()),

@@ -59,6 +59,11 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
         schema = schema.section_of(kind) or schema
     for option in _meaningless_options(change, schema):
         merged.pop(option, None)
+    for key, replaced in getattr(schema, "replaces", {}).items():
+        if _has(change, key):
+            for other in replaced:
+                if not _has(change, other):
+                    _drop(merged, other)
     for key, value in change.items():
         for spellings in getattr(schema, "alternatives", ()):
             if key in spellings:
@@ -74,6 +79,23 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
         else:
             merged[key] = copy.deepcopy(value)
     return merged
+
+
+def _has(table: Settings, key: str) -> bool:
+    """Return whether a table has a key, whose parts are separated by points."""
+    first, _, rest = key.partition(".")
+    inner = table.get(first)
+    return first in table if not rest else isinstance(inner, dict) and _has(inner, rest)
+
+
+def _drop(table: Settings, key: str) -> None:
+    """Take such a key out of a table, if it is there."""
+    first, _, rest = key.partition(".")
+    inner = table.get(first)
+    if not rest:
+        table.pop(first, None)
+    elif isinstance(inner, dict):
+        _drop(inner, rest)
 
 
 def as_table(part: Any) -> Any:

@@ -66,6 +66,9 @@ class Section(BaseModel):
     place: ClassVar[str] = ""  # how messages call the section, e.g. "model"
     choice: ClassVar[str | None] = None
     alternatives: ClassVar[tuple[tuple[str, ...], ...]] = ()  # spellings of one quantity: the later wins
+    replaces: ClassVar[
+        dict[str, tuple[str, ...]]
+    ] = {}  # what a key of a later layer takes from an earlier one
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:

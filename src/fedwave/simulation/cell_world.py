@@ -141,6 +141,14 @@ class CellWorld:
             allocation.cpu_frequency_hz, workload_cycles=workload, capacitance=fleet.capacitance
         )
         idle_time = np.maximum(delay_s - (downlink_time + compute_time + report_time + upload_time), 0.0)
+        resting = self.cell.waiting.energy_j(
+            listen_time_s=downlink_time,
+            sending=(
+                (timeline.reports_start_s + timeline.reporting.start_s, report_time),
+                (np.full(self.cell.num_devices, timeline.uploads_start_s), upload_time),
+            ),
+            end_s=delay_s,
+        )
         return RoundCosts(
             downlink_energy_j=downlink_time * (0.0 if downlink is None else downlink.receive_power_w),
             downlink_time_s=downlink_time,
@@ -151,7 +159,7 @@ class CellWorld:
             report_time_s=report_time,
             upload_energy_j=upload_energy,
             upload_time_s=upload_time,
-            idle_energy_j=self.idle_power_w * idle_time,
+            idle_energy_j=self.idle_power_w * idle_time + resting,
             idle_time_s=idle_time,
             delay_s=delay_s,
             links=links,

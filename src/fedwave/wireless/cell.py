@@ -21,6 +21,7 @@ from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS, draw_fleet
+from fedwave.wireless.sleep import Waiting
 from fedwave.wireless.terms import ChannelDraw, Downlink, RadioTerms
 
 _CACHED_PAIRS = 8_192  # of devices and blocks, whose doubles and what is computed on the way fit a cache
@@ -125,6 +126,11 @@ class Cell:
     def radio_power(self) -> RadioPower:
         """What sending drains from a battery."""
         return self.config.radio.power
+
+    @property
+    def waiting(self) -> Waiting:
+        """The states that a radio rests in between its phases; none where that costs ``idle_power_w``."""
+        return self.config.waiting
 
     @property
     def downlink(self) -> Downlink | None:

@@ -218,7 +218,13 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
     ),
     RadioConfig: (
         {},
-        {"amplifier_efficiency": ("number", [1, 0.3]), "circuit_power_w": ("number", [0, 0.37])},
+        {
+            "power_set": ("text", ["tr38840", "measured-x55"]),
+            "amplifier_efficiency": ("number", [1, 0.3]),
+            "circuit_power_w": ("number", [0, 0.37]),
+            "waiting": ("word", ["idle"]),
+            "receive_bandwidth_hz": ("number", [20e6, 1]),
+        },
     ),
     DownlinkConfig: (
         {},
@@ -272,6 +278,8 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "fleet": ("section", [{"max_power_dbm": 23}]),
             "interference": ("part", ["none", {"kind": "none"}, {"kind": "drawn", "power_w": 0.5}]),
             "losses": ("section", [{"deadline_s": 3}]),
+            "idle_power_w": ("number", [0, 0.17]),
+            "carbon_intensity_g_per_kwh": ("number", [0, 381.5]),
         },
     ),
 }
@@ -389,6 +397,11 @@ def test_settings_cannot_change_and_unknown_ones_are_refused(section):
         (RateConfig, "max_spectral_efficiency", [0.0, -1.0]),
         (RadioConfig, "amplifier_efficiency", [0.0, 1.1]),
         (RadioConfig, "circuit_power_w", [-0.1]),
+        (RadioConfig, "receive_bandwidth_hz", [0.0, -1.0]),
+        (RadioConfig, "power_set", ["x55", ""]),
+        (RadioConfig, "waiting", ["sleep"]),  # without a power set
+        (CellConfig, "idle_power_w", [-0.1]),
+        (CellConfig, "carbon_intensity_g_per_kwh", [-1.0]),
         (DownlinkConfig, "broadcast", [True]),  # without a power
         (DownlinkConfig, "power_w", [0.0, -1.0]),
         (DownlinkConfig, "noise_rise_db", [-0.1]),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
+import tomli_w
 
 from fedwave.errors import ConfigError
 from fedwave.settings import merge, validate
@@ -115,6 +119,75 @@ def test_merging_leaves_its_inputs_alone():
 )
 def test_each_mistake_gets_its_line(overrides, message):
     assert message in error_of(overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"radio": {"power_set": "measured-x50"}},
+            'no power set "measured-x50". Did you mean "measured-x55"?',
+        ),
+        ({"radio": {"waiting": "sleep"}}, 'waiting = "sleep" is a state of a power set, and none is named'),
+        ({"radio": {"waiting": "deep"}}, "cell.radio.waiting must be 'idle', 'sleep', 'micro-sleep' or 'mon"),
+        (
+            {"radio": {"power_set": "tr38840", "waiting": "sleep"}, "idle_power_w": 0.1},
+            'radio.waiting = "sleep" and idle_power_w = 0.1 are both given. Keep one of them',
+        ),
+        ({"radio": {"power_set": "tr38840", "receive_bandwidth_hz": "x"}}, "receive_bandwidth_hz must be"),
+        ({"radio": {"power_set": 3}}, "cell.radio.power_set must be"),
+        ({"radio": {"power_set": "tr38840"}, "downlink": 3}, "cell.downlink must be"),
+    ],
+)
+def test_each_mistake_about_power_sets_gets_its_line(overrides, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_cell_config("fedl2021", overrides)
+
+
+def powers(overrides, preset="umi-3.5ghz"):
+    """Return watts while sending at 1 W, while receiving, and in each state of rest, and when idle."""
+    config = load_cell_config(preset, overrides)
+    return (
+        float(config.radio.power.drain_w(np.ones(1))[0]),
+        config.downlink.receive_power_w,
+        [state.power_w for state in config.waiting.states],
+        config.idle_power_w,
+    )
+
+
+def test_another_power_set_replaces_all_watts_of_the_preset_and_explicit_watts_beat_the_set():
+    send, receive, rest, idle = powers({"radio": {"power_set": "measured-x55"}})
+    assert (send, receive, idle) == pytest.approx((1 / 0.0676844 + 1.7762157, 1.2369574, 0.0), rel=1e-6)
+    assert rest == pytest.approx([0.4547934, 0.2918426, 0.168], rel=1e-6)
+    mine = {
+        "radio": {"power_set": "measured-x55", "amplifier_efficiency": 0.5},
+        "downlink": {"receive_power_w": 0.7},
+    }
+    assert powers(mine)[:2] == pytest.approx((2 + 1.7762157, 0.7), rel=1e-6)
+    assert powers({"radio": {"circuit_power_w": 9.0}})[0] == pytest.approx(1 / 0.3 + 9.0)
+
+
+def test_a_later_idle_power_replaces_sleep_and_a_later_sleep_the_idle_power():
+    assert powers({"idle_power_w": 0.2})[2:] == ([], 0.2)
+    assert powers({"idle_power_w": 0.0})[2:] == ([], 0.0)
+    assert powers({"radio": {"waiting": "micro-sleep"}})[2] == pytest.approx([45 * 1.470565e-3], rel=1e-6)
+    assert powers({"radio": {"waiting": "monitor"}})[2] == pytest.approx([55 * 1.470565e-3], rel=1e-6)
+
+
+def test_a_resolved_cell_is_read_back_as_it_was_and_takes_another_set(tmp_path):
+    def resolved(preset, overrides, name):
+        config = load_cell_config(preset, overrides)
+        path = tmp_path / f"{name}.toml"
+        path.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)))
+        return config, path
+
+    config, path = resolved("umi-3.5ghz", {"radio": {"circuit_power_w": 0.5}}, "mine")
+    assert load_cell_config(path) == config
+    again, _ = resolved(path, {"radio": {"power_set": "measured-x55"}}, "again")
+    assert again == load_cell_config("umi-3.5ghz", {"radio": {"power_set": "measured-x55"}})
+    narrow = load_cell_config(path, {"radio": {"receive_bandwidth_hz": 20e6}})
+    assert narrow.downlink.receive_power_w == pytest.approx(120 * 1.470565e-3, rel=1e-6)
+    assert narrow.radio.circuit_power_w == 0.5
 
 
 def test_a_table_without_preset_must_be_complete():

@@ -25,6 +25,8 @@ def test_cells_of_papers_have_ideal_radios_and_a_free_downlink(preset):
     assert cell.rate_model == RateModel()
     assert cell.radio_power == RadioPower()
     assert cell.downlink is None
+    assert cell.waiting.states == ()
+    assert cell.config.idle_power_w == 0.0
     assert not cell.fleet.min_frequency_hz.any()
 
 
@@ -32,12 +34,14 @@ def test_cells_of_papers_have_ideal_radios_and_a_free_downlink(preset):
 def test_3gpp_cells_have_modems_amplifiers_and_a_broadcast(preset):
     cell = load_cell(preset, num_devices=3)
     assert cell.rate_model == RateModel(efficiency=0.65, max_spectral_efficiency=6.3, min_snr=10**-0.6)
-    assert cell.radio_power == RadioPower(amplifier_efficiency=0.3, circuit_power_w=0.37)
     assert cell.downlink is not None
-    # TR 38.840: 700 units at 23 dBm, 250 at 0 dBm and 300 to receive.
-    send, base = cell.radio_power.drain_w(np.array([0.2, 0.001]))
-    assert send / base == pytest.approx(700 / 250, rel=0.02)
-    assert cell.downlink.receive_power_w / base == pytest.approx(300 / 250, rel=0.02)
+    # TR 38.840: 700 units at 23 dBm, 250 at 0 dBm, 300 to receive 100 MHz and less for a narrower carrier.
+    send, base = cell.radio_power.drain_w(1e-3 * 10 ** np.array([2.3, 0.0]))
+    assert send == pytest.approx(1.0294, rel=1e-4)
+    assert send / base == pytest.approx(700 / 250)
+    scale = {"umi-3.5ghz": 0.55, "uma-2ghz": 0.4, "rma-700mhz": 0.325}[preset]
+    assert cell.downlink.receive_power_w / base == pytest.approx(scale * 300 / 250)
+    assert [state.power_w / base for state in cell.waiting.states] == pytest.approx([0.18, 0.08, 0.004])
     assert_allclose(cell.fleet.min_frequency_hz, 0.3e9)
 
 

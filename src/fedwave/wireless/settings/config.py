@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from fedwave.errors import did_you_mean
 from fedwave.settings import Decibel, NonNegativeFloat, PositiveFloat, PositiveInt, Probability, Section
 from fedwave.units import db_to_linear, dbm_to_watt
 from fedwave.wireless.channels import ChannelPart
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.interference import InterferencePart, NoInterference
+from fedwave.wireless.power_sets import POWER_SETS, WaitingKind
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.settings.fleet import FleetConfig
+from fedwave.wireless.sleep import NEVER_ASLEEP, Waiting
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
@@ -50,12 +53,32 @@ class RateConfig(Section):
 
 
 class RadioConfig(Section):
-    """What sending drains from a battery beside the power on the air. By default nothing, Eq. (29)."""
+    """What sending drains from a battery beside the power on the air. By default nothing, Eq. (29).
+
+    A power set gives the watts of every state that has no watts of its own here, in ``downlink`` or in the
+    cell's ``idle_power_w``.
+    """
 
     place: ClassVar[str] = "radio"
 
+    power_set: str | None = None  # one of POWER_SETS
     amplifier_efficiency: Share = 1.0  # xi
     circuit_power_w: NonNegativeFloat = 0.0
+    waiting: WaitingKind = "idle"  # at idle_power_w, or in states of the power set
+    receive_bandwidth_hz: PositiveFloat = 100e6  # of the bandwidth part, which scales a set's reception
+
+    @model_validator(mode="after")
+    def _check_set(self) -> RadioConfig:
+        if self.power_set is not None and self.power_set not in POWER_SETS:
+            raise ValueError(
+                f'there is no power set "{self.power_set}". {did_you_mean(self.power_set, POWER_SETS)}'
+            )
+        if self.power_set is None and self.waiting != "idle":
+            raise ValueError(
+                f'waiting = "{self.waiting}" is a state of a power set, and none is named. '
+                f"Set power_set to {' or '.join(POWER_SETS)}, or leave waiting out"
+            )
+        return self
 
     @property
     def power(self) -> RadioPower:
@@ -121,6 +144,16 @@ class CellConfig(Section):
     """One base station, its radio blocks and its devices."""
 
     alternatives: ClassVar[tuple[tuple[str, ...], ...]] = (("noise_psd_w_per_hz", "noise_psd_dbm_per_hz"),)
+    replaces: ClassVar[dict[str, tuple[str, ...]]] = {
+        "radio.power_set": (
+            "radio.amplifier_efficiency",
+            "radio.circuit_power_w",
+            "downlink.receive_power_w",
+        ),
+        "radio.receive_bandwidth_hz": ("downlink.receive_power_w",),
+        "radio.waiting": ("idle_power_w",),
+        "idle_power_w": ("radio.waiting",),
+    }
 
     description: str = ""
     normalised: bool = False  # the paper's unitless numbers: SI sanity checks do not apply
@@ -138,6 +171,46 @@ class CellConfig(Section):
     rate: RateConfig = RateConfig()
     radio: RadioConfig = RadioConfig()
     downlink: DownlinkConfig = DownlinkConfig()
+    idle_power_w: NonNegativeFloat = Field(0.0, description="Power of a waiting device; 0 as in the paper.")
+    carbon_intensity_g_per_kwh: NonNegativeFloat | None = Field(
+        None, description="Grams of CO2 that a kilowatt-hour is worth; with it tables have gCO2."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_power_set(cls, given: Any) -> Any:
+        """Return the table with the watts of the power set where it has none of its own."""
+        radio = given.get("radio") if isinstance(given, dict) else None
+        downlink = given.get("downlink", {}) if isinstance(given, dict) else None
+        if not isinstance(radio, dict) or not isinstance(downlink, dict):
+            return given
+        power_set = POWER_SETS.get(str(radio.get("power_set")))
+        bandwidth_hz = radio.get("receive_bandwidth_hz", 100e6)
+        if power_set is None or not isinstance(bandwidth_hz, int | float) or not bandwidth_hz > 0:
+            return given  # nothing to fill in, or refused below
+        sending = power_set.sending
+        watts = {
+            "amplifier_efficiency": sending.amplifier_efficiency,
+            "circuit_power_w": sending.circuit_power_w,
+        }
+        receiving = {"receive_power_w": power_set.receive_power_w(bandwidth_hz)}
+        return {**given, "radio": {**watts, **radio}, "downlink": {**receiving, **downlink}}
+
+    @model_validator(mode="after")
+    def _check_waiting(self) -> CellConfig:
+        if self.radio.waiting != "idle" and self.idle_power_w > 0.0:
+            raise ValueError(
+                f'radio.waiting = "{self.radio.waiting}" and idle_power_w = {self.idle_power_w:g} are both '
+                "given. Keep one of them"
+            )
+        return self
+
+    @property
+    def waiting(self) -> Waiting:
+        """The states that a radio rests in; none where waiting costs ``idle_power_w``."""
+        if self.radio.power_set is None:
+            return NEVER_ASLEEP
+        return POWER_SETS[self.radio.power_set].waiting(self.radio.waiting, self.radio.receive_bandwidth_hz)
 
     @model_validator(mode="after")
     def _one_noise(self) -> CellConfig:
