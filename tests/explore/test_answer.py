@@ -11,6 +11,8 @@ from fedwave import load_cell, problem_of_cell
 from fedwave.allocation import allocate, total_cost
 from tests.explore.asking import Page, question
 
+UNIT_W = (10**2.3 - 1) * 1e-3 / 0.3 / 450  # of TR 38.840: 450 of them between 0 and 23 dBm at 30 %
+
 
 def test_the_answer_is_the_allocation_of_the_cell(page: Page) -> None:
     asked = question(page, seed=2, num_blocks=6)
@@ -36,7 +38,7 @@ def test_the_answer_is_the_allocation_of_the_cell(page: Page) -> None:
         sinr = heard / (cell.draw(0).interference_w[block] + cell.noise_w)
         assert uploads["sinr_db"][k] == pytest.approx(10 * np.log10(sinr), abs=1e-9)
         assert uploads["energy_j"][k] == pytest.approx(
-            uploads["delay_s"][k] * (uploads["power_w"][k] / 0.3 + 0.37), rel=1e-9
+            uploads["delay_s"][k] * ((uploads["power_w"][k] - 1e-3) / 0.3 + 250 * UNIT_W), rel=1e-9
         )
     place, drawn = cell.large_scale, shown["map"]
     assert place is not None

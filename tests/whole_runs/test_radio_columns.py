@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from fedwave.cli.app import app
 
+UNIT_W = (10**2.3 - 1) * 1e-3 / 0.3 / 450  # of TR 38.840: 450 of them between 0 and 23 dBm at 30 %
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -40,7 +42,7 @@ def test_every_uploads_rate_follows_from_its_row_and_the_settings(folder):
         assert number["sinr"] == pytest.approx(sinr, rel=1e-9)
         share = min(0.65 * math.log2(1 + sinr), 6.3)
         assert number["rate_bps"] == pytest.approx(bandwidth_hz * share, rel=1e-9)
-        drain_w = number["transmit_power_w"] / 0.3 + 0.37
+        drain_w = number["transmit_power_w"] / 0.3 + 250 * UNIT_W - 1e-3 / 0.3
         assert number["upload_energy_j"] == pytest.approx(drain_w * number["upload_time_s"], rel=1e-9)
         assert number["num_samples"] >= 2
 
@@ -60,7 +62,7 @@ def test_listening_is_in_the_sums_and_the_base_station_is_not(folder):
             sum(float(one["downlink_energy_j"]) for one in own)
         )
         assert float(row["downlink_energy_j"]) == pytest.approx(
-            0.44 * len(own) * float(row["downlink_time_s"]), rel=1e-9
+            0.55 * 300 * UNIT_W * len(own) * float(row["downlink_time_s"]), rel=1e-9
         )
         phases = ("downlink", "compute", "report", "upload", "idle")
         assert float(row["energy_j"]) == pytest.approx(sum(float(row[f"{one}_energy_j"]) for one in phases))
