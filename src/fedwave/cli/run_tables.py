@@ -45,7 +45,9 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
             else [str(interval([run.last("train_loss") for run in group]))]
         )
         if has_carbon:
-            cells.append(str(median_interval([run.carbon_g(run.last("cumulative_energy_j")) for run in group])))
+            cells.append(
+                str(median_interval([run.carbon_g(run.last("cumulative_energy_j")) for run in group]))
+            )
         table.add_row(
             Text(name),
             Text(group[0].experiment.data.dataset.kind),
