@@ -46,6 +46,8 @@ class FleetStream(IntEnum):
     ENVIRONMENT_HEIGHT = 7
     MIN_FREQUENCY_HZ = 8
     MULTIPATH = 9
+    STATIC_POWER_W = 10
+    JOULES_PER_CYCLE = 11
 
 
 def fleet_generator(seed: int, purpose: FleetStream) -> np.random.Generator:

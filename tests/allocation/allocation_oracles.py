@@ -14,12 +14,18 @@ from fedwave.allocation import AllocationProblem
 def cpu_cost(problem: AllocationProblem, frequency: np.ndarray) -> float:
     """Return g1 of (SP1), term by term."""
     busy = problem.workload_cycles > 0
+    price = np.broadcast_to(problem.energy_weight, busy.shape)
     energy = sum(
-        problem.capacitance[i] / 2 * problem.workload_cycles[i] * frequency[i] ** 2
+        price[i]
+        * (
+            (problem.capacitance[i] / 2 * frequency[i] ** 3 + problem.static_power_w[i])
+            * (problem.workload_cycles[i] / frequency[i])
+            + problem.joules_per_cycle[i] * problem.workload_cycles[i]
+        )
         for i in np.flatnonzero(busy)
     )
     delay = max((problem.workload_cycles[i] / frequency[i] for i in np.flatnonzero(busy)), default=0.0)
-    return problem.energy_weight * energy + problem.delay_weight * delay
+    return energy + problem.delay_weight * delay
 
 
 def frequencies_by_stragglers(problem: AllocationProblem) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedwave.allocation import AllocationProblem
 from fedwave.wireless.rate import RadioPower, RateModel
 
-FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay")
+FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay", "static")
 
 
 def paper_problem(
@@ -86,6 +86,9 @@ def link_terms(rng: np.random.Generator, features: Collection[str], num_devices:
         terms["min_frequency_hz"] = rng.uniform(0, 0.8, num_devices) * (rng.random(num_devices) > 0.3)
     if "delay" in features:
         terms["max_delay_s"] = scale(-0.3, 1.3)
+    if "static" in features:
+        terms["static_power_w"] = 10.0 ** rng.uniform(-2, 1, num_devices) * (rng.random(num_devices) > 0.3)
+        terms["joules_per_cycle"] = float(rng.choice([0.0, 0.2]))
     return terms
 
 
@@ -133,6 +136,8 @@ def in_other_units(problem: AllocationProblem, **per_unit: float) -> AllocationP
         "max_frequency_hz": cycle / second,
         "min_frequency_hz": cycle / second,
         "capacitance": joule / cycle / (cycle / second) ** 2,
+        "static_power_w": watt,
+        "joules_per_cycle": joule / cycle,
         "model_bits": bit,
         "bandwidth_hz": hertz,
         "noise_psd_w_per_hz": received / hertz,

@@ -113,6 +113,10 @@ class Computing:
         busy = problem.workload_cycles > 0
         self.problem = problem
         self.work, self.iota = problem.workload_cycles[busy], problem.capacitance[busy]
+        self.static = np.asarray(problem.static_power_w)[busy]
+        self.price = np.broadcast_to(problem.energy_weight, busy.shape)[busy]
+        self.fixed = float((self.price * np.asarray(problem.joules_per_cycle)[busy] * self.work).sum())
+        self.most = problem.max_frequency_hz[busy]
         self.least = np.zeros(self.work.size)
         if problem.min_frequency_hz is not None:
             self.least = problem.min_frequency_hz[busy]
@@ -126,15 +130,24 @@ class Computing:
         for _ in range(120):  # the cost is convex in the time
             a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
             costs = self.cost(np.exp([a, b]))
-            low, high = (low, b) if costs[0] <= costs[1] else (a, high)
+            low, high = (low, b) if costs[0] <= costs[1] * _SLACK else (a, high)  # level once all settle
         self.best = math.exp(0.5 * (low + high))
 
     def cost(self, finish_s):
-        """Return what it costs if all end together, or at their least frequency before that."""
-        pace = np.maximum(self.work / np.asarray(finish_s)[..., None], self.least)
-        energy = 0.5 * (self.iota * self.work * pace**2).sum(axis=-1)
-        delay = (self.work / pace).max(axis=-1)
-        return self.problem.energy_weight * energy + self.problem.delay_weight * delay
+        """Return what it costs if all end by a time, each at the frequency that takes it the least energy."""
+        low = np.maximum(self.work / np.asarray(finish_s)[..., None], self.least)
+        high = np.maximum(low, self.most)
+        if self.static.any():
+            for _ in range(100):  # the energy is convex in the frequency: halve by the sign of its slope
+                middle = 0.5 * (low + high)
+                falls = self.iota * middle < self.static / middle**2
+                low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+        energy = (self.price * self.energy(low)).sum(axis=-1) + self.fixed
+        delay = (self.work / low).max(axis=-1)
+        return energy + self.problem.delay_weight * delay
+
+    def energy(self, pace):
+        return (0.5 * self.iota * pace**3 + self.static) * self.work / pace
 
     def by(self, limit_s):
         """Return the least cost for each time by which computing must end; infinite if that is too soon."""

@@ -140,6 +140,9 @@ def test_a_cpu_below_the_cells_floor_is_planned_with_its_own_limit() -> None:
     slow = replace(told([0, 1]), max_frequency_hz=np.array([1e8, 9e8]))
     fleet = slow.fleet(known)
     assert fleet.min_frequency_hz.tolist() == [1e8, *[4e8] * 5]
+    costly = replace(known, static_power_w=np.full(N, 0.1), joules_per_cycle=np.full(N, 1e-10))
+    assert slow.fleet(costly).static_power_w.tolist() == [0.1] * N  # devices do not tell: the server knows
+    assert slow.fleet(costly).joules_per_cycle.tolist() == [1e-10] * N
     planner = cell_planner(known, SAMPLES, num_blocks=BLOCKS)
     planner = planner.with_devices(present=np.array([0, 1]), num_samples=SAMPLES, told=slow)
     at = np.array([0, 1])

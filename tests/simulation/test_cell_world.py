@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fedwave.allocation import METHODS, Allocation, total_cost
+from fedwave.allocation import METHODS, Allocation, account, total_cost
 from fedwave.allocation.solution import Status
 from fedwave.errors import ProblemError
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.rng import Stream, generator
 from fedwave.server import Outcome, Plan, RoundCosts, Work, problem_of_cell
 from fedwave.simulation.cell_world import CellWorld
+from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import UploadFate
-from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.settings.load import load_cell, load_cell_config
 from tests.server.radios import (
     CONTRIBUTION,
     ETA_2,
@@ -480,3 +481,26 @@ def test_reports_and_waiting_are_free_unless_said(tmp_path: Path) -> None:
     world = greedy_cell(tmp_path).world
     plain = CellWorld(cell=world.cell, terms=world.cell.terms, work=world.work, seed=0)
     assert (plain.terms.report_bits, plain.idle_power_w) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("cpu", ["fedl", "phone", "single-board", "microcontroller"])
+@pytest.mark.parametrize("method", ["optimal", "greedy"])
+def test_computing_costs_in_the_world_what_the_allocation_counts(cpu: str, method: str) -> None:
+    """The same energy to the last bit, with static power and with energy that no frequency changes."""
+    config = load_cell_config("umi-3.5ghz", {"fleet": {"cpu": cpu}})
+    cell = Cell.build(config, num_devices=12, seed=4)
+    terms = cell.terms
+    planner = replace(cell_planner(cell.fleet, cell.num_blocks, method=method, model_bits=1e6), terms=terms)
+    assert cell.fleet.static_power_w.any() == (cpu in ("phone", "single-board"))
+    assert cell.fleet.joules_per_cycle.any() == (cpu == "microcontroller")
+    contribution = np.linspace(1.0, 2.0, 12)
+    planned = play(planner, contribution.tolist(), channel=cell.draw(0))
+    world = CellWorld(cell=cell, terms=terms, work=planner.work, seed=4)
+    costs = world.answer(0, planned.plan, planned.reports, cell.draw(0)).costs
+    assert costs is not None
+    problem = problem_of_cell(
+        cell, contribution, num_samples=planner.work.num_samples, num_local_steps=2, model_bits=1e6
+    )
+    counted = account(problem, planned.allocation).compute_energy_j
+    assert (counted > 0).all()
+    assert costs.compute_energy_j.tolist() == counted.tolist()

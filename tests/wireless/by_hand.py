@@ -18,6 +18,11 @@ CHANNEL, FLEET, INTERFERENCE = 1, 6, 9  # streams of a run
 POSITION, SIGHT, SHADOWING, ROOFS, ECHOES = 4, 5, 6, 7, 9  # sub-streams of FLEET, after four columns
 LIGHT = 3.0e8
 COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
+PHONE = {  # written down again, as the presets name it
+    "max_frequency_hz": {"low": 1.8e9, "high": 2.8e9},
+    "capacitance": 1.7e-28,
+    "cycles_per_operation": {"low": 0.25, "high": 0.5},
+}
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:
@@ -39,6 +44,9 @@ def drawn(value: Any, size: int, rng: np.random.Generator) -> np.ndarray:
 
 def fleet(preset: str, num_devices: int, seed: int) -> dict[str, np.ndarray]:
     table = numbers(preset)["fleet"]
+    if "cpu" in table:
+        assert table["cpu"] == "phone"
+        table = {**PHONE, **table}
     columns = {}
     for index, name in enumerate(COLUMNS):
         rng = stream(seed, FLEET, index)

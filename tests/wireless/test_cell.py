@@ -362,7 +362,10 @@ def test_no_two_things_are_drawn_from_one_stream():
             "num_blocks": 400,
             "channel": {"low": 1.0, "high": 2.0},
             "interference": {"kind": "drawn", "power_w": wide},
-            "fleet": {**dict.fromkeys(by_hand.COLUMNS, wide), "min_frequency_hz": {"low": 0.1, "high": 0.9}},
+            "fleet": {
+                **dict.fromkeys((*by_hand.COLUMNS, "static_power_w", "joules_per_cycle"), wide),
+                "min_frequency_hz": {"low": 0.1, "high": 0.9},
+            },
         },
         num_devices=400,
     )

@@ -53,3 +53,16 @@ def test_an_upload_takes_its_bits_over_its_rate_at_the_radios_drain():
     assert upload_energy_j(np.array([0.5]), np.array([2.0]))[0] == 1.0
     radio = RadioPower(amplifier_efficiency=0.5, circuit_power_w=0.25)
     assert upload_energy_j(np.array([0.5]), np.array([2.0]), radio=radio)[0] == 2.5  # (1 + 0.25) * 2
+
+
+def test_static_power_and_joules_of_a_cycle_by_hand():
+    # 8 cycles at 2 Hz take 4 s: 0.5 * 3 * 8 * 4 = 48 J, 5 W for 4 s are 20 J, and 8 cycles of 0.25 J are 2 J.
+    given = {"workload_cycles": np.array([8.0]), "capacitance": np.array([3.0])}
+    frequency = np.array([2.0])
+    assert compute_energy_j(frequency, **given).tolist() == [48.0]
+    assert compute_energy_j(frequency, **given, static_power_w=np.array([5.0])).tolist() == [68.0]
+    assert compute_energy_j(frequency, **given, static_power_w=5.0, joules_per_cycle=0.25).tolist() == [70.0]
+    assert compute_energy_j(frequency, **given, joules_per_cycle=0.25).tolist() == [50.0]
+    work = {"workload_cycles": np.array([8.0, 8.0, 0.0]), "capacitance": np.zeros(3)}
+    energy = compute_energy_j(np.zeros(3), **work, static_power_w=np.array([5.0, 0.0, 5.0]))
+    assert energy.tolist() == [np.inf, 0.0, 0.0]  # endless at 5 W, endless for nothing, no work

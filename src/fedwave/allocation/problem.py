@@ -17,7 +17,15 @@ from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import UnitWarning, power_warnings
 
 _SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
-_PER_DEVICE = ("channel_gain", "max_power_w", "workload_cycles", "max_frequency_hz", "capacitance")
+_PER_DEVICE = (
+    "channel_gain",
+    "max_power_w",
+    "workload_cycles",
+    "max_frequency_hz",
+    "capacitance",
+    "static_power_w",
+    "joules_per_cycle",
+)
 _FIX_SIGN = {
     "channel_gain": "A gain is a power ratio; convert decibels with fedwave.units.db_to_linear",
     "max_power_w": "Use 0 for a device that cannot transmit; convert dBm with fedwave.units.dbm_to_watt",
@@ -25,6 +33,8 @@ _FIX_SIGN = {
     "workload_cycles": "Use 0 for a device without work",
     "max_frequency_hz": "Give the frequency in hertz",
     "capacitance": "Use 0 to ignore the energy of computing",
+    "static_power_w": "Use 0 for a processor that draws nothing but what its clock takes",
+    "joules_per_cycle": "Use 0 where all energy depends on the frequency",
     "max_energy_j": "Use None for no limit",
     "min_frequency_hz": "Use None for no lower limit",
     "min_snr": "Give a ratio, not decibels; use 0 for no threshold",
@@ -66,6 +76,8 @@ class AllocationProblem:
     min_snr: float = 0.0  # linear; an upload below is not decoded: outage threshold times margin
     packet_error_waterfall: float | None = None  # m: an upload at SNR x arrives with probability e^(-m/x)
     min_frequency_hz: FloatArray | float | None = None  # nu_min, of those that compute
+    static_power_w: FloatArray | float = 0.0  # P_0, drawn while computing, whatever the frequency
+    joules_per_cycle: FloatArray | float = 0.0  # energy of computing that no frequency changes
     max_round_delay_s: float | None = None  # hard deadline for computing, fixed_delay_s and upload together
     fixed_delay_s: float = 0.0  # what else the round takes, e.g. for reports; counts for that deadline alone
 

@@ -49,6 +49,8 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "max_frequency_hz",
         "min_frequency_hz",
         "capacitance",
+        "static_power_w",
+        "joules_per_cycle",
         "max_energy_j",
         "csv",
     ),

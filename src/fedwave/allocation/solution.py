@@ -232,7 +232,11 @@ def _account(
     compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
     return DeviceCosts(
         compute_energy_j=compute_energy_j(
-            frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
+            frequency_hz,
+            workload_cycles=problem.workload_cycles,
+            capacitance=problem.capacitance,
+            static_power_w=problem.static_power_w,
+            joules_per_cycle=problem.joules_per_cycle,
         ),
         compute_delay_s=compute_delay,
         upload_energy_j=upload_energy,

@@ -63,7 +63,7 @@ def operations_per_sample(
     section: CellSection, train: DevicePool, model: Model, task: Task, rule: LocalRule
 ) -> float:
     """Return the multiply-adds that a sample costs on average, where the cell's cycles follow from them."""
-    if section.fleet.cycles_per_operation is None:
+    if not section.fleet.counts_operations:
         return PAPER_CNN_OPERATIONS  # not asked for: the settings or a file give the cycles
     first = train.query(np.array([0]))
     counted = sample_operations(

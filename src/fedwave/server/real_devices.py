@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -52,7 +52,10 @@ class CellReports:
         return ChannelDraw(gain[:, 0] if gain.shape[1] == 1 else gain, interference_w)
 
     def fleet(self, known: Fleet) -> Fleet:
-        """Return a fleet with the limits that these devices reported; a slow CPU has a lower floor."""
+        """Return a fleet with the limits that these devices reported; a slow CPU has a lower floor.
+
+        Of static power and energy per cycle they say nothing: those stay as the server knows them.
+        """
 
         def column(name: str) -> FloatArray:
             values: FloatArray = np.array(getattr(known, name), dtype=np.float64)
@@ -60,7 +63,8 @@ class CellReports:
             return values
 
         max_frequency_hz = column("max_frequency_hz")
-        return Fleet(
+        return replace(
+            known,
             max_power_w=column("max_power_w"),
             max_frequency_hz=max_frequency_hz,
             capacitance=column("capacitance"),

@@ -60,6 +60,8 @@ def round_problem(
         "rate": terms.rate,
         "radio": terms.radio,
         "min_frequency_hz": fleet.min_frequency_hz,
+        "static_power_w": fleet.static_power_w,
+        "joules_per_cycle": fleet.joules_per_cycle,
         "min_snr": risks.planned_min_snr * (1.0 + PLANNING_MARGIN),
         "packet_error_waterfall": risks.packet_error_waterfall,
     }

@@ -138,7 +138,11 @@ class CellWorld:
         power = allocation.transmit_power_w
         upload_energy[sends] = upload_energy_j(power[sends], upload_time[sends], radio=radio)
         full_compute_energy = compute_energy_j(
-            allocation.cpu_frequency_hz, workload_cycles=workload, capacitance=fleet.capacitance
+            allocation.cpu_frequency_hz,
+            workload_cycles=workload,
+            capacitance=fleet.capacitance,
+            static_power_w=fleet.static_power_w,
+            joules_per_cycle=fleet.joules_per_cycle,
         )
         idle_time = np.maximum(delay_s - (downlink_time + compute_time + report_time + upload_time), 0.0)
         resting = self.cell.waiting.energy_j(

@@ -1,4 +1,4 @@
-"""The devices' hardware limits: transmit power, CPU frequency, capacitance, cycles per sample."""
+"""The devices' hardware: limits of transmit power and CPU frequency, work per sample, energy of computing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ class Fleet:
     capacitance: FloatArray  # iota; the energy uses iota / 2, Eq. (23)
     cycles_per_sample: FloatArray  # c
     min_frequency_hz: FloatArray = field(default_factory=lambda: np.zeros(0))  # nu^min; 0 where not given
+    static_power_w: FloatArray = field(default_factory=lambda: np.zeros(0))  # P_0 while computing, likewise
+    joules_per_cycle: FloatArray = field(default_factory=lambda: np.zeros(0))  # at any frequency, likewise
 
     def __post_init__(self) -> None:
         for one in fields(self):
             object.__setattr__(self, one.name, real_array(getattr(self, one.name), f"fleet.{one.name}"))
-        if self.min_frequency_hz.size == 0:
-            object.__setattr__(self, "min_frequency_hz", np.zeros(len(self.max_power_w)))
+        for name in ("min_frequency_hz", "static_power_w", "joules_per_cycle"):
+            if getattr(self, name).size == 0:
+                object.__setattr__(self, name, np.zeros(len(self.max_power_w)))
         _require(self.max_power_w > 0, self.max_power_w, "max_power_w must be > 0", "It could never upload")
         _require(
             self.max_frequency_hz > 0,
@@ -32,7 +35,9 @@ class Fleet:
             "max_frequency_hz must be > 0",
             "It could never finish its local update",
         )
-        _require(self.capacitance >= 0, self.capacitance, "capacitance must be >= 0", "Energy is not gained")
+        for name in ("capacitance", "static_power_w", "joules_per_cycle"):
+            energy = getattr(self, name)
+            _require(energy >= 0, energy, f"{name} must be >= 0", "Energy is not gained")
         _require(
             self.cycles_per_sample >= 0,
             self.cycles_per_sample,

@@ -12,10 +12,27 @@ IDEAL_RADIO = RadioPower()
 
 
 def compute_energy_j(
-    cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray, capacitance: FloatArray
+    cpu_frequency_hz: FloatArray,
+    *,
+    workload_cycles: FloatArray,
+    capacitance: FloatArray,
+    static_power_w: FloatArray | float = 0.0,
+    joules_per_cycle: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Return the CPU energy of a round's local update, Eq. (23): (iota/2) tau c D nu^2."""
-    return 0.5 * capacitance * workload_cycles * cpu_frequency_hz**2
+    """Return the CPU energy of a round's local update, Eq. (23): (iota/2) tau c D nu^2.
+
+    Past the paper, P_0 for as long as it computes and a constant for each cycle: w (iota/2 nu^2 + P_0 / nu +
+    e_0), w = tau c D. Both default to 0, and then change no bit.
+    """
+    energy = 0.5 * capacitance * workload_cycles * cpu_frequency_hz**2
+    if np.any(static_power_w):
+        delay = compute_delay_s(cpu_frequency_hz, workload_cycles=workload_cycles)
+        static = np.broadcast_to(np.asarray(static_power_w, dtype=np.float64), delay.shape)
+        # Nothing times the endless delay of a frequency of 0 is nothing.
+        energy = energy + np.multiply(static, delay, out=np.zeros(delay.shape), where=static > 0)
+    if np.any(joules_per_cycle):
+        energy = energy + joules_per_cycle * workload_cycles
+    return energy
 
 
 def compute_delay_s(cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray) -> FloatArray:

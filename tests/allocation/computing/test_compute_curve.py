@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fedwave.allocation import AllocationProblem, Status, account, allocate, violations
-from fedwave.allocation.computing.compute_curve import ComputeCurve
+from fedwave.allocation.computing.compute_curve import ComputeCurve, frequency_floor_hz
 from fedwave.allocation.computing.cpu_frequency import (
     compute_cost,
     random_cpu_frequencies,
@@ -152,3 +154,114 @@ def test_a_round_deadline_hurries_floored_devices_only_when_it_must():
     assert violations(problem, found) == ()
     entry = account(problem, found)
     assert entry.compute_delay_s.max() + found.upload_delay_s <= 9.0 * (1 + 1e-9)
+
+
+# Static power -----------------------------------------------------------------------------------------------
+
+
+def with_static_power(seed: int, **changes) -> AllocationProblem:
+    rng = np.random.default_rng(1000 + seed)
+    problem = with_floors(seed)
+    n = problem.num_devices
+    values = {
+        "static_power_w": 10.0 ** rng.uniform(-3, 2, n) * (rng.random(n) > 0.3),
+        "capacitance": rng.uniform(0, 1, n) * (rng.random(n) > 0.15),
+        "joules_per_cycle": rng.uniform(0, 1, n),
+        "min_frequency_hz": problem.min_frequency_hz if rng.random() < 0.5 else None,
+    }
+    return replace(problem, **(values | changes))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_with_static_power_no_common_finish_is_cheaper(seed):
+    problem = with_static_power(seed)
+    frequency = solve_cpu_frequencies(problem).cpu_frequency_hz
+    found = compute_cost(problem, frequency)
+    assert found == pytest.approx(cpu_cost(problem, frequency))
+    assert found == pytest.approx(float(Computing(problem).by(np.inf)), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_with_static_power_no_random_frequencies_are_cheaper(seed):
+    problem = with_static_power(seed)
+    rng = np.random.default_rng(seed)
+    frequency = solve_cpu_frequencies(problem).cpu_frequency_hz
+    best = compute_cost(problem, frequency)
+    least = np.zeros(frequency.size) if problem.min_frequency_hz is None else problem.min_frequency_hz
+    busy = problem.workload_cycles > 0
+    for width in np.repeat([3.0, 0.3, 1e-2, 1e-4], 100):
+        other = frequency * 10.0 ** rng.uniform(-width, width, frequency.size)
+        other = np.where(busy, np.clip(other, np.maximum(least, 1e-9), problem.max_frequency_hz), 0.0)
+        assert compute_cost(problem, other) >= best * (1 - 1e-12)
+        if width < 1:  # all finish later, or earlier, together
+            other = np.where(
+                busy,
+                np.clip(frequency * 10 ** rng.uniform(-width, width), least, problem.max_frequency_hz),
+                0.0,
+            )
+            assert compute_cost(problem, other) >= best * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_with_static_power_the_curve_is_the_energy_and_its_slope(seed):
+    problem = with_static_power(seed)
+    if not problem.workload_cycles.any():
+        return
+    curve, oracle = ComputeCurve.of(problem), Computing(replace(problem, delay_weight=0.0, max_delay_s=1.0))
+    times = problem.fastest_compute_s * np.geomspace(1.0, 100.0, 40)
+    energy = np.array([curve.energy_cost(time) for time in times])
+    np.testing.assert_allclose(energy + oracle.fixed, oracle.cost(times), rtol=1e-11)
+    hurry = np.array([curve.hurry(time) for time in times])
+    assert (hurry >= 0).all()
+    assert (np.diff(hurry) <= 1e-12 * hurry[0]).all()  # convex
+    assert (np.diff(energy) <= 1e-12 * energy[0]).all()  # never rises
+    for time in times[1:]:
+        step = 1e-6 * time
+        slope = (curve.energy_cost(time + step) - curve.energy_cost(time - step)) / (2 * step)
+        assert curve.hurry(time) == pytest.approx(-slope, rel=1e-4, abs=1e-8 * energy[0] / time)
+
+
+def test_static_power_by_hand():
+    # nu* = (P_0 / iota)^(1/3) = 2; slower costs more, so with free time all run there.
+    patient = small_problem(
+        workload_cycles=1.0,
+        capacitance=0.5,
+        static_power_w=4.0,
+        max_frequency_hz=9.0,
+        delay_weight=0.0,
+        max_delay_s=50.0,
+    )
+    np.testing.assert_allclose(solve_cpu_frequencies(patient).cpu_frequency_hz, 2.0)
+    assert frequency_floor_hz(patient).tolist() == [2.0, 2.0, 2.0]
+    # One works, a joule costs 1, a second 12: T^3 = iota w^3 / (eta_2 + P_0) = 0.5 / 16, nu = 32^(1/3).
+    alone = replace(patient, workload_cycles=[0.0, 1.0, 0.0], energy_weight=1.0, delay_weight=12.0)
+    np.testing.assert_allclose(solve_cpu_frequencies(alone).cpu_frequency_hz, [0.0, 32 ** (1 / 3), 0.0])
+    # Its own choice is the same, alone or not.
+    np.testing.assert_allclose(selfish_cpu_frequencies(alone).cpu_frequency_hz, [0.0, 32 ** (1 / 3), 0.0])
+    limits = replace(patient, max_frequency_hz=[1.5, 9.0, 9.0], min_frequency_hz=[0.0, 3.0, 0.0])
+    np.testing.assert_allclose(solve_cpu_frequencies(limits).cpu_frequency_hz, [1.5, 3.0, 2.0])
+    only_time = replace(patient, capacitance=0.0)  # the sooner it is done, the less it drew
+    np.testing.assert_allclose(solve_cpu_frequencies(only_time).cpu_frequency_hz, 9.0)
+    costs = account(alone, allocate(alone))
+    nu = 32 ** (1 / 3)
+    assert costs.compute_energy_j[1] == pytest.approx(0.25 * nu**2 + 4.0 / nu)
+
+
+def test_no_static_power_changes_no_bit():
+    for seed in range(20):
+        plain = with_floors(seed)
+        zero = replace(plain, static_power_w=np.zeros(plain.num_devices), joules_per_cycle=0.0)
+        for solve in (solve_cpu_frequencies, selfish_cpu_frequencies):
+            np.testing.assert_array_equal(solve(plain).cpu_frequency_hz, solve(zero).cpu_frequency_hz)
+        assert allocate(plain).objective == allocate(zero).objective
+
+
+def test_joules_of_every_cycle_are_paid_and_decide_nothing():
+    plain = small_problem()
+    dear = small_problem(joules_per_cycle=[0.5, 2.0, 4.0])  # times 1, 2 and 0.5 cycles: 6.5 J
+    before, after = allocate(plain), allocate(dear)
+    np.testing.assert_array_equal(before.cpu_frequency_hz, after.cpu_frequency_hz)
+    np.testing.assert_array_equal(before.block_of_device, after.block_of_device)
+    assert after.energy_j == pytest.approx(before.energy_j + 6.5)
+    assert after.objective == pytest.approx(before.objective - 0.25 * 6.5)
+    assert after.upper_bound == pytest.approx(after.objective)

@@ -174,6 +174,10 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "max_frequency_hz": ("distribution", [1_000_000_000, 2e9, RANGE]),
             "min_frequency_hz": ("distribution", [0, 3e8, RANGE]),
             "capacitance": ("distribution", [0, 2e-28, RANGE]),
+            "cpu": ("word", ["fedl", "phone", "single-board", "microcontroller"]),
+            "static_power_w": ("distribution", [0, 0.09, RANGE]),
+            "joules_per_cycle": ("distribution", [0, 2e-10, RANGE]),
+            "joules_per_operation": ("distribution", [0, 2e-10, RANGE]),
             "cycles_per_operation": ("distribution", [1, 0.25, RANGE]),
             "cycles_per_sample": ("distribution", [250_880, 0.25, RANGE]),
             "path": ("file", ["fleet.csv"]),
@@ -549,6 +553,7 @@ def test_two_spellings_of_one_quantity_are_named():
     assert FleetConfig.alternatives == (
         ("max_power_w", "max_power_dbm"),
         ("cycles_per_sample", "cycles_per_operation"),
+        ("joules_per_cycle", "joules_per_operation"),
     )
 
 

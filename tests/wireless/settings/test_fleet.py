@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fedwave.errors import ProblemError
+from fedwave.errors import ConfigError, ProblemError
 from fedwave.settings import validate
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.link import compute_energy_j
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.distribution import Uniform
 from fedwave.wireless.settings.fleet import FleetConfig, draw_fleet
@@ -54,6 +55,50 @@ def test_work_follows_from_the_models_operations_unless_it_is_given():
     assert cell.fleet.cycles_per_sample.tolist() == [7.0, 7.0]
 
 
+def test_joules_of_an_operation_are_the_same_at_any_frequency():
+    given = {"max_power_w": 1.0, "max_frequency_hz": 1e8, "cycles_per_operation": 2.0}
+    config = FleetConfig(**given, joules_per_operation=1.5e-9)
+    fleet = draw_fleet(config, num_devices=3, seed=0, operations_per_sample=1e6)
+    assert fleet.capacitance.tolist() == [0.0] * 3  # nothing depends on the frequency, unless it is given
+    assert fleet.cycles_per_sample.tolist() == [2e6] * 3
+    for frequency_hz in (1e6, 1e8):
+        work = 10 * fleet.cycles_per_sample  # ten samples, ten million operations
+        energy = compute_energy_j(
+            np.full(3, frequency_hz),
+            workload_cycles=work,
+            capacitance=fleet.capacitance,
+            joules_per_cycle=fleet.joules_per_cycle,
+        )
+        assert_allclose(energy, 0.015, rtol=1e-15)
+    idle = FleetConfig(**given | {"cycles_per_operation": 0.0}, joules_per_operation=1.5e-9)
+    assert draw_fleet(idle, num_devices=2, seed=0).joules_per_cycle.tolist() == [0.0, 0.0]
+    cycles = FleetConfig(**given | {"capacitance": 3e-28}, joules_per_cycle=Uniform(low=1e-10, high=2e-10))
+    fleet = draw_fleet(cycles, num_devices=5000, seed=0)
+    assert fleet.joules_per_cycle.mean() == pytest.approx(1.5e-10, rel=0.01)
+    assert set(fleet.capacitance) == {3e-28}  # both given: both count
+    with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given"):
+        draw_fleet(FleetConfig(**given), num_devices=2, seed=0)
+
+
+def test_two_spellings_at_once_are_refused():
+    for one, other in (
+        ("cycles_per_sample", "cycles_per_operation"),
+        ("joules_per_cycle", "joules_per_operation"),
+    ):
+        with pytest.raises(ConfigError, match=f"{one} and {other} are both given"):
+            load_cell_config("umi-3.5ghz", {"fleet": {one: 1.0, other: 1.0}})
+
+
+def test_a_csv_may_have_static_powers_and_joules(tmp_path):
+    path = write(tmp_path, "static_power_w,joules_per_cycle,capacitance\n0.1,2e-10,0\n0.2,3e-10,0\n")
+    fleet = Cell.build(load_cell_config("umi-3.5ghz", {"fleet": {"path": path}}), num_devices=2, seed=0).fleet
+    assert fleet.static_power_w.tolist() == [0.1, 0.2]
+    assert fleet.joules_per_cycle.tolist() == [2e-10, 3e-10]
+    path = write(tmp_path, "max_power_w,max_frequency_hz,cycles_per_sample,joules_per_cycle\n1,1e9,5,2e-10\n")
+    fleet = draw_fleet(FleetConfig(path=path), num_devices=1, seed=0)
+    assert fleet.capacitance.tolist() == [0.0]
+
+
 def write(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_text(text)
@@ -82,7 +127,7 @@ def test_a_fleet_csv_replaces_the_columns_it_has(tmp_path):
     cell = Cell.build(load_cell_config("umi-3.5ghz", {"fleet": {"path": path}}), num_devices=2, seed=0)
     assert cell.fleet.max_power_w.tolist() == [0.1, 0.2]
     assert cell.fleet.max_frequency_hz.tolist() == [1e9, 2e9]
-    assert cell.fleet.capacitance.tolist() == [2e-28, 2e-28]
+    assert cell.fleet.capacitance.tolist() == [1.7e-28, 1.7e-28]
 
 
 @pytest.mark.parametrize(

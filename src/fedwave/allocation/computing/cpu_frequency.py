@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.computing.compute_curve import ComputeCurve
+from fedwave.allocation.computing.compute_curve import ComputeCurve, frequency_floor_hz
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import exceeds, missed_by
 from fedwave.units import FloatArray
@@ -27,7 +27,8 @@ def solve_cpu_frequencies(problem: AllocationProblem, *, finish_by_s: float = ma
 
     All devices finish together, at T = max{(eta_1 sum iota w^3 / eta_2)^(1/3), max w / nu_max}, w = tau c
     D: whoever finishes early could save energy by slowing down. O(n). Whoever would be below its least
-    frequency runs at that and is left out of the sum: see compute_curve.py. ``finish_by_s`` is a deadline.
+    frequency, or below nu* = (P_0 / iota)^(1/3), runs at that and is left out of the sum: see
+    compute_curve.py. ``finish_by_s`` is a deadline.
     """
     impossible = _first_impossible(problem)
     if impossible:
@@ -54,7 +55,8 @@ def unhurried_finish_s(problem: AllocationProblem) -> float:
 def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     """Return each device's own best frequency, Eq. (55): nu = min{(eta_2 / (eta_1 iota))^(1/3), nu_max}.
 
-    A compute deadline raises the frequency to what the deadline needs.
+    With static power a second of computing costs eta_2 + eta_1 P_0. A compute deadline raises the frequency
+    to what the deadline needs.
     """
     impossible = _first_impossible(problem)
     if impossible:
@@ -62,7 +64,8 @@ def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
     price = problem.energy_weight * problem.capacitance
     frequency = np.where(price > 0, 0.0, problem.max_frequency_hz)  # free energy: as fast as possible
     has_price = price > 0
-    frequency[has_price] = np.cbrt(problem.delay_weight / price[has_price])
+    reward = problem.delay_weight + problem.energy_weight * np.asarray(problem.static_power_w)
+    frequency[has_price] = np.cbrt(reward[has_price] / price[has_price])
     deadline_s = problem.compute_deadline_s
     if deadline_s < math.inf:
         frequency = np.maximum(frequency, problem.workload_cycles / deadline_s)
@@ -75,7 +78,11 @@ def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> fl
     cost = 0.0
     if problem.energy_weight:
         energy = compute_energy_j(
-            cpu_frequency_hz, workload_cycles=problem.workload_cycles, capacitance=problem.capacitance
+            cpu_frequency_hz,
+            workload_cycles=problem.workload_cycles,
+            capacitance=problem.capacitance,
+            static_power_w=problem.static_power_w,
+            joules_per_cycle=problem.joules_per_cycle,
         )
         cost += problem.energy_weight * float(energy.sum())
     if problem.delay_weight:
@@ -108,7 +115,7 @@ def random_cpu_frequencies(problem: AllocationProblem, *, rng: np.random.Generat
 
 def _best_finish_s(problem: AllocationProblem, largest: float) -> float:
     """Return (eta_1 sum iota w^3 / eta_2)^(1/3), scaled by the largest w so that nothing overflows."""
-    if problem.min_frequency_hz is not None:
+    if problem.min_frequency_hz is not None or np.any(problem.static_power_w):
         return ComputeCurve.of(problem).best_finish_s(problem.delay_weight)
     relative = problem.workload_cycles / largest
     price = problem.energy_weight * float(np.dot(problem.capacitance, relative**3))
@@ -120,10 +127,11 @@ def _best_finish_s(problem: AllocationProblem, largest: float) -> float:
 
 
 def _at_least(problem: AllocationProblem, frequency: FloatArray) -> FloatArray:
-    """Return the frequencies of those that work, raised to their least ones."""
-    if problem.min_frequency_hz is None:
+    """Return the frequencies of those that work, raised to their floors."""
+    floor = frequency_floor_hz(problem)
+    if floor is None:
         return frequency
-    return np.where(problem.workload_cycles > 0, np.maximum(frequency, problem.min_frequency_hz), 0.0)
+    return np.where(problem.workload_cycles > 0, np.maximum(frequency, floor), 0.0)
 
 
 def _first_impossible(problem: AllocationProblem) -> str:

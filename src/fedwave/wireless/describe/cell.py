@@ -100,7 +100,13 @@ class CellDescription:
     @property
     def fleet_table(self) -> TextTable:
         """The smallest, median and largest value of each property of the fleet."""
-        units = {"max_power_w": "W", "max_frequency_hz": "Hz", "min_frequency_hz": "Hz"}
+        units = {
+            "max_power_w": "W",
+            "max_frequency_hz": "Hz",
+            "min_frequency_hz": "Hz",
+            "static_power_w": "W",
+            "joules_per_cycle": "J",
+        }
         rows = []
         for name, summary in self.fleet_summary.items():
             unit = None if self.cell.config.normalised else units.get(name)
@@ -112,6 +118,9 @@ class CellDescription:
         """The same numbers, by property."""
         fleet = self.cell.fleet
         columns = {field.name: getattr(fleet, field.name) for field in dataclasses.fields(fleet)}
+        for name in ("static_power_w", "joules_per_cycle"):  # past the paper: shown where there are any
+            if not columns[name].any():
+                columns.pop(name)
         return {
             # Not numpy's median: it would load numpy.ma, which takes as long as all of this.
             name: {"smallest": float(v.min()), "median": median(v.tolist()), "largest": float(v.max())}
