@@ -12,8 +12,10 @@ import pytest
 from fedwave.errors import ProblemError
 from fedwave.experiments import experiment_to_toml
 from fedwave.rng import Stream, generator
+from fedwave.units import FloatArray
 from fedwave.wireless import cell as cell_module
 from fedwave.wireless.channels import sionna as sionna_module
+from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.interference import HexagonalInterference
 from fedwave.wireless.path_loss import RuralMacro, Scenario, UrbanMacro, UrbanMicro
 from tests.experiments.built import Built
@@ -240,6 +242,8 @@ def fleet_cases(name: str, value: float, expected: float | None = None, **fleet:
     look: Look = lambda built: getattr(built.cell.fleet, column).tolist()  # noqa: E731
     if name == "cycles_per_operation":
         look = cycles_per_operation
+    if name == "joules_per_operation":
+        look = joules_per_operation
     same = pytest.approx([value if expected is None else expected] * 8)
     below, above = {"low": value - 1, "high": value}, {"low": value, "high": value + 1}
     return [
@@ -250,7 +254,15 @@ def fleet_cases(name: str, value: float, expected: float | None = None, **fleet:
 
 
 def cycles_per_operation(built: Built) -> list[float]:
-    """Cycles of a sample over its multiply-adds, as the fleet's draw was told them."""
+    return per_operation(built, lambda fleet: fleet.cycles_per_sample)
+
+
+def joules_per_operation(built: Built) -> list[float]:
+    return per_operation(built, lambda fleet: fleet.joules_per_cycle * fleet.cycles_per_sample)
+
+
+def per_operation(built: Built, of_a_sample: Callable[[Fleet], FloatArray]) -> list[float]:
+    """What a sample takes over its multiply-adds, as the fleet's draw was told them."""
     draw_fleet, told = cell_module.draw_fleet, []
 
     def draw(config: Any, *, operations_per_sample: float, **options: Any) -> Any:
@@ -259,8 +271,8 @@ def cycles_per_operation(built: Built) -> list[float]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cell_module, "draw_fleet", draw)
-        cycles = built.cell.fleet.cycles_per_sample
-    return list(cycles / told[-1])
+        taken = of_a_sample(built.cell.fleet)
+    return list(taken / told[-1])
 
 
 def interference_w(built: Built) -> list[float]:
@@ -500,6 +512,12 @@ CELL_CASES = [
     *fleet_cases("capacitance", 3.0),
     *fleet_cases("cycles_per_sample", 3.0),
     *fleet_cases("cycles_per_operation", 3.0),
+    *fleet_cases("static_power_w", 3.0),
+    *fleet_cases("joules_per_cycle", 3.0),
+    *fleet_cases("joules_per_operation", 3.0),
+    cell_case(
+        PAPER, "fleet.cpu", "single-board", lambda built: built.cell.fleet.static_power_w.tolist(), [2.45] * 8
+    ),
     cell_case(
         PAPER, "fleet.path", "fleet.csv", lambda built: built.cell.fleet.max_power_w.tolist(), [0.125] * 8
     ),
