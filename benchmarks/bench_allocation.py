@@ -262,9 +262,13 @@ def print_table() -> None:
     """Print medians over the seeds; random's delays have no finite mean (1 / U(0, 1))."""
     methods: dict[str, tuple[str, dict[str, object]]] = {
         "optimal": ("optimal", {}),
+        "threshold": ("threshold", {}),
+        "value-rate": ("value-rate", {}),
+        "proportional-fair": ("proportional-fair", {}),
         "ives (as printed)": ("ives", {"keep_negative": True}),
         "ives": ("ives", {}),
-        "fedl": ("fedl", {}),
+        "ives-multistart": ("ives-multistart", {}),
+        "fedl-power": ("fedl-power", {}),
         "greedy (NUFM)": ("greedy", {}),
         "greedy (RU)": ("greedy", {}),
         "chen2020": ("chen2020", {}),

@@ -15,29 +15,43 @@ from fedwave.runs.run import resume_run, run_experiment
 
 
 def runs_of(
-    presets: Sequence[str], seeds: Sequence[int], out: Path, *, data_dir: Path | None, console: Console
+    presets: Sequence[str],
+    seeds: Sequence[int],
+    out: Path,
+    settings: Sequence[str] = (),
+    *,
+    data_dir: Path | None,
+    console: Console,
 ) -> list[FinishedRun]:
     """Return a finished run of every preset and seed."""
     runs = []
     for seed in seeds:
         for preset in presets:
-            folder = out / f"{preset.split('/')[1]}-seed{seed}"
+            folder = folder_of(out, preset, seed)
             with ProgressBar(console) as bar:
                 if (folder / "config.toml").exists():
                     resume_run(folder, data_dir=data_dir, observers=[bar])
                 else:
-                    experiment = load_experiment(preset, [f"seed={seed}"])
+                    experiment = load_experiment(preset, [*settings, f"seed={seed}"])
                     run_experiment(experiment, folder, data_dir=data_dir, observers=[bar])
             runs.append(read_run(folder))
     return runs
 
 
-def parse_arguments(description: str | None, *, out: Path) -> argparse.Namespace:
+def folder_of(out: Path, preset: str, seed: int) -> Path:
+    """Return the folder of one run."""
+    return out / f"{preset.split('/')[1]}-seed{seed}"
+
+
+def parse_arguments(
+    description: str | None, *, out: Path, seeds: Sequence[int] = range(5)
+) -> argparse.Namespace:
     """Return the folder, the data folder and the seeds that the command line asks for."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--data-dir", type=Path, default=None)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(seeds))
+    parser.add_argument("--report", action="store_true", help="run nothing, read what is finished")
     return parser.parse_args()
