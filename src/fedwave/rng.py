@@ -22,6 +22,7 @@ class Stream(IntEnum):
     INTERFERENCE = 9
     FAULTS = 10
     SKETCHES = 11
+    BATTERY = 12
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:

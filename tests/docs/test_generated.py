@@ -28,33 +28,45 @@ def test_a_generated_part_is_up_to_date(page, name):
 # Columns --------------------------------------------------------------------------------------------------
 
 
-def documented_columns(name: str, *, over_cell: bool) -> list[str]:
+BATTERY = "cell.battery={ capacity_j = 9.0 }"
+
+
+def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
     rows = re.findall(r"^\| `([^`]+)` \| \w+ \| (\w*) \|", written_part("run-folder.md", name), re.MULTILINE)
     return [
         column.replace("{metric}", "accuracy").replace("{step}", "0")
-        for column, cell in rows
-        if over_cell or not cell
+        for column, kind in rows
+        if kind in kinds
     ]
 
 
-@pytest.mark.parametrize("preset", ["digits/nufm", "digits/ural"])
-def test_the_documented_columns_and_files_are_those_of_a_run(preset, tmp_path):
-    path = run_experiment(load_experiment(preset, ["num_rounds=1"]), tmp_path / "run").path
+@pytest.mark.parametrize(
+    ("preset", "changes", "kinds"),
+    [
+        ("digits/nufm", [], ("",)),
+        ("digits/ural", [], ("", "cell")),
+        ("digits/ural", [BATTERY], ("", "cell", "battery")),
+    ],
+)
+def test_the_documented_columns_and_files_are_those_of_a_run(preset, changes, kinds, tmp_path):
+    path = run_experiment(load_experiment(preset, ["num_rounds=1", *changes]), tmp_path / "run").path
     for name in ("rounds", "devices", "heldout"):
         with (path / f"{name}.csv").open(encoding="utf-8") as file:
-            assert next(csv.reader(file)) == documented_columns(name, over_cell=preset == "digits/ural")
+            assert next(csv.reader(file)) == documented_columns(name, kinds=kinds)
     listed = set(re.findall(r"^\| `([\w.]+)` \|", read("run-folder.md").split("\n## ")[0], re.MULTILINE))
     assert {file.name for file in path.iterdir()} <= listed
 
 
 def test_the_documented_keys_of_the_summary_are_those_of_a_run(tmp_path):
-    summary = run_experiment(load_experiment("digits/ural", ["num_rounds=1"]), tmp_path / "run").summary
+    settings = load_experiment("digits/ural", ["num_rounds=1", BATTERY])
+    summary = run_experiment(settings, tmp_path / "run").summary
     section = read("run-folder.md").split("\n## summary.json\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`.+?) \| (.+) \|$", section, re.MULTILINE)
     keys = [name.replace("{metric}", "accuracy") for row, _ in rows for name in re.findall(r"`([^`]+)`", row)]
     assert sorted(keys) == sorted(summary)
     inner = {row.strip("`"): re.findall(r"`(\w+)`", meaning) for row, meaning in rows}
     assert set(inner["cell"]) == set(summary["cell"])
+    assert set(inner["battery"]) == set(summary["battery"])
 
 
 # Settings and modules -------------------------------------------------------------------------------------

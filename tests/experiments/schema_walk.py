@@ -90,6 +90,12 @@ TABLES: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "placement": PLACEMENTS,
+    "harvest": {
+        "none": {"kind": "none"},
+        "constant": {"kind": "constant", "power_w": 0.5},
+        "day": {"kind": "day", "peak_w": 0.5},
+        "trace": {"kind": "trace", "path": "harvest.csv"},
+    },
     "partition": {
         "paper": {"kind": "paper", "num_devices": 16},
         "dirichlet": {"kind": "dirichlet", "num_devices": 16},

@@ -70,6 +70,8 @@ def write_files(folder: Path) -> None:
     np.save(folder / "two_rounds.npy", np.stack([np.full((8, 3), 0.1), np.full((8, 3), 0.2)]))
     (folder / "positions.csv").write_text("x_m,y_m\n" + "30,40\n" * 8)
     (folder / "more_positions.csv").write_text("x_m,y_m\n" + "60,80\n" * 8)
+    (folder / "harvest.csv").write_text("time_s,power_w\n0,2\n")
+    (folder / "more_harvest.csv").write_text("time_s,power_w\n0,5\n")
     (folder / "fleet.csv").write_text("max_power_w\n" + "0.125\n" * 8)
     # Forty devices of ten samples each, or sixteen writers of twenty; the last eighty samples are nobody's.
     sample = np.arange(400)

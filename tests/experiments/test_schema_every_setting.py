@@ -1,6 +1,6 @@
 """Every setting reaches its place: changed, it changes what it should, or it is refused.
 
-A new setting without a case among ``LEARNING_CASES`` or ``CELL_CASES`` makes the first test fail.
+A new setting without a case among those of learning, the cell and batteries makes the first test fail.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from fedwave.experiments import Experiment
+from tests.experiments.battery_setting_cases import BATTERY_CASES
 from tests.experiments.cell_setting_cases import CELL_CASES
 from tests.experiments.learning_setting_cases import LEARNING_CASES
 from tests.experiments.schema_walk import every_setting
 from tests.experiments.setting_cases import SettingCase, write_files
 
-CASES = [*LEARNING_CASES, *CELL_CASES]
+CASES = [*LEARNING_CASES, *CELL_CASES, *BATTERY_CASES]
 
 
 def test_there_is_a_case_for_every_setting() -> None:

@@ -43,7 +43,7 @@ def test_settings_that_make_the_run_may_not_change(cut: Path, old: str, new: str
         resume_run(cut)
     assert "config.toml is not what the run was started with: " in str(caught.value)
     assert said in str(caught.value)
-    assert "Only name, num_rounds, execution, evaluation.every may change" in str(caught.value)
+    assert "Only name, num_rounds, stop, execution, evaluation.every may change" in str(caught.value)
     assert files_of(cut) == before
 
 

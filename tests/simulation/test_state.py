@@ -11,6 +11,7 @@ from fedwave.learning.server_steps import ServerMomentum
 from fedwave.selection import History
 from fedwave.server.policy_runner import history_to_state
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.power import Charge
 from fedwave.simulation.state import PARTS, State
 
 PARAMETERS = {"conv1.weight": torch.randn(2, 3), "bias": torch.tensor(0.25)}
@@ -29,7 +30,8 @@ def full_state() -> State:
         "budget_j": np.array([[0.5, 1.5]]),
         "flags": np.array([True, False]),
     }
-    return State(7, PARAMETERS, velocity, planner, Ledger(12.5, np.array([1.0, 2.0, 3.0])))
+    charge = Charge(np.array([0.5, 0.0, 4.0]), 90.0)
+    return State(7, PARAMETERS, velocity, planner, Ledger(12.5, np.array([1.0, 2.0, 3.0])), charge)
 
 
 def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
@@ -48,6 +50,9 @@ def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
     assert back.ledger is not None
     assert back.ledger.elapsed_s == 12.5
     assert back.ledger.device_energy_j.tolist() == [1.0, 2.0, 3.0]
+    assert back.charge is not None
+    assert back.charge.clock_s == 90.0
+    assert back.charge.charge_j.tolist() == [0.5, 0.0, 4.0]
     assert any(bool(value.any()) for value in back.server_step.values())  # a momentum that is not zero
 
 
@@ -78,7 +83,7 @@ def test_an_unknown_part_is_refused(name: str) -> None:
         State.from_tensors(0, {"parameters.w": torch.zeros(1), name: torch.zeros(1)})
     assert str(caught.value) == (
         f'the checkpoint holds "{name}", which is no part of a state (parameters, server_step, planner, '
-        "ledger). It was written by another version of fedwave; use that one."
+        "ledger, charge). It was written by another version of fedwave; use that one."
     )
 
 

@@ -14,7 +14,8 @@ import fedwave
 ROOM = Path(fedwave.__file__).parent / "wireless"
 # A new process must import the package under test, not another installed copy.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(fedwave.__file__).parents[1])}
-SETTINGS_ARE_PARTS = {"cell", "interference"}  # a cell is built from settings, a kind of interference is one
+# A cell is built from settings; a kind of interference or harvest is one.
+SETTINGS_ARE_PARTS = {"cell", "interference", "harvest"}
 PHYSICS = sorted({file.stem for file in ROOM.glob("*.py")} - {"__init__"} - SETTINGS_ARE_PARTS)
 HEAVY = ("pydantic", "scipy", "torch", "matplotlib", "typer", "rich")
 

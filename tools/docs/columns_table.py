@@ -26,6 +26,13 @@ def columns_table(name: str) -> str:
 
 def _declared(columns: Iterable[object]) -> list[tuple[str, str, str, str]]:
     return [
-        (column.name, column.kind, "cell" if column.needs_cell else "", column.meaning)  # type: ignore[attr-defined]
+        (column.name, column.kind, _where(column), column.meaning)  # type: ignore[attr-defined]
         for column in columns
     ]
+
+
+def _where(column: object) -> str:
+    """Return which runs have the column: all, those over a cell, or those on batteries."""
+    if column.needs_battery:  # type: ignore[attr-defined]
+        return "battery"
+    return "cell" if column.needs_cell else ""  # type: ignore[attr-defined]

@@ -11,10 +11,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from fedwave.experiments.cell_section import CellSection
-from fedwave.experiments.schema import Experiment
+from fedwave.experiments.schema import Experiment, StopSection
 from fedwave.experiments.schemes import SCHEMES
 from fedwave.settings import Part
 from fedwave.settings.section import sections_in
+from fedwave.wireless.settings.battery import BatteryConfig
 from fedwave.wireless.settings.config import CellConfig
 from tools.docs.pages import escape
 
@@ -49,6 +50,10 @@ def _sections() -> Iterator[str]:
             yield _table(
                 f"`[{name}]`", " How the uploads over a cell are decided.", _rows(CellSection, CellConfig)
             )
+            about = f" {(BatteryConfig.__doc__ or '').splitlines()[0]}"
+            yield _table("`[cell.battery]`", about, _rows(BatteryConfig))
+        elif name == "stop":  # absent by default
+            yield _table("`[stop]`", f" {(StopSection.__doc__ or '').splitlines()[0]}", _rows(StopSection))
         elif _is_section(info.annotation):
             model: Any = info.annotation
             yield _table(f"`[{name}]`", f" {(model.__doc__ or '').splitlines()[0]}", _rows(model))
@@ -104,5 +109,7 @@ def _is_section(annotation: Any) -> bool:
 
 
 def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "needed"
     default = info.default.kind if isinstance(info.default, Part) else info.default
     return "–" if default is None else f"`{json.dumps(default)}`"

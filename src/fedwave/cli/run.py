@@ -149,6 +149,8 @@ def _report(result: RunResult) -> None:
     finished = [read_run(result.path)]
     print_tables(Console(), final_table(finished))
     picture = plot_runs(finished, result.path / "learning_curve.png")
+    if result.stopped is not None:
+        typer.echo(f"Ended after {result.summary['num_rounds']} rounds: {result.stopped}")
     typer.echo(f"Run folder: {result.path}  (picture: {picture.name})")
 
 

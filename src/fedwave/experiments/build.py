@@ -45,6 +45,7 @@ from fedwave.rng import Stream, generator
 from fedwave.server import Planner
 from fedwave.settings import Part, Section
 from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.stop import NEVER, StopRule
 from fedwave.units import FloatArray, IntArray
 
 AnySection = TypeVar("AnySection", bound=Section)
@@ -124,11 +125,23 @@ def build_simulation(
         executor=build_executor(experiment.execution, train.torch_device),
         num_rounds=experiment.num_rounds,
         evaluate_every=experiment.evaluation.every,
+        stop=_stop_rule(experiment, task, len(train)),
         evaluate_training=experiment.evaluation.training_devices,
         warm_start=warm_start(experiment, model),
         model_seed=experiment.model.seed,
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
+
+
+def _stop_rule(experiment: Experiment, task: Task, num_devices: int) -> StopRule:
+    """Return when the run ends before its last round."""
+    if experiment.stop is None:
+        return NEVER
+    if experiment.stop.accuracy is not None and task.metric.name != "accuracy":
+        raise ConfigError(
+            f"stop.accuracy needs a task that is judged by accuracy, got {task.metric.name}. Leave it out."
+        )
+    return StopRule(**dict(experiment.stop), num_devices=num_devices)
 
 
 def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:

@@ -10,6 +10,7 @@ from fedwave.allocation import METHODS
 from fedwave.errors import ConfigError
 from fedwave.server.aims import ScaleKind
 from fedwave.settings import FiniteFloat, NonNegativeFloat, Part, PositiveFloat, PositiveInt
+from fedwave.wireless.settings.battery import BatteryConfig
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.load import is_cell_file, with_preset
 
@@ -58,6 +59,10 @@ class CellSection(CellConfig):
     )
     report_bits: NonNegativeFloat = Field(
         0.0, description="Size of a contribution report; 0 as in the paper."
+    )
+
+    battery: BatteryConfig | None = Field(
+        None, description="What the devices live on; absent: they never run out."
     )
 
     @model_validator(mode="before")

@@ -20,9 +20,11 @@ from fedwave.rng import Stream, generator
 from fedwave.selection import SelectionPolicy, require_enough_devices
 from fedwave.server import CellPlanner, ContributionScale, PolicyPlanner, PolicyRunner, RoundAims, Work
 from fedwave.simulation.cell_world import CellWorld
+from fedwave.simulation.power import Power
 from fedwave.simulation.round import Federation
 from fedwave.simulation.world import IdealWorld
 from fedwave.wireless.cell import Cell
+from fedwave.wireless.settings.battery import draw_batteries
 from fedwave.wireless.settings.fleet import PAPER_CNN_OPERATIONS
 
 DEFAULT_NUM_SELECTED = 20  # n_k of the paper
@@ -119,8 +121,17 @@ def _over_a_cell(
         world=world,
         server_step=build_server_step(experiment, min(num_selected, section.num_blocks, len(train))),
         bits_per_parameter=section.bits_per_parameter,
+        power=_power(section, train, experiment.seed),
     )
     return federation, (*cell.warnings, *warnings)
+
+
+def _power(section: CellSection, train: DevicePool, seed: int) -> Power | None:
+    """Return what the devices live on; None where they never run out."""
+    if section.battery is None:
+        return None
+    batteries = draw_batteries(section.battery, num_devices=len(train), seed=seed)
+    return Power(batteries=batteries, num_samples=train.num_samples)
 
 
 def _num_selected_over_a_cell(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fedwave.data import PARTITIONS
 from fedwave.data.faults import FaultKind
+from fedwave.errors import ConfigError
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.schemes import scheme_of
 from fedwave.selection import POLICIES
@@ -20,6 +21,7 @@ from fedwave.settings import (
     PositiveFloat,
     PositiveFloat32,
     PositiveInt,
+    Probability,
     Section,
 )
 from fedwave.settings.section import file_name
@@ -275,6 +277,21 @@ class ExecutionSection(Section):
         return {"address": None, "cpus_per_task": 1.0, "wait_s": 60.0} if value == "ray" else {}
 
 
+class StopSection(Section):
+    """Ends a run before its last round, after the first round at which one of these is reached."""
+
+    place: ClassVar[str] = "stop"
+
+    energy_j: PositiveFloat | None = Field(None, description="Joules of all devices so far; over a cell.")
+    time_s: PositiveFloat | None = Field(
+        None, description="Seconds on the cell's clock; with a battery the pauses between rounds count."
+    )
+    accuracy: Probability | None = Field(None, description="Accuracy of the held-out devices.")
+    dead_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="Share of devices without charge for the next round; with cell.battery."
+    )
+
+
 class Experiment(Section):
     """Everything that defines a run."""
 
@@ -294,6 +311,22 @@ class Experiment(Section):
     cell: CellSection | None = Field(
         None, description="Train over a radio cell, which then decides on the uploads; absent: ideal network."
     )
+
+    stop: StopSection | None = Field(None, description="Ends the run by a budget; absent: by num_rounds.")
+
+    @model_validator(mode="after")
+    def _stop_is_counted(self) -> Experiment:
+        stop, cell = self.stop or StopSection(), self.cell
+        if cell is None and (stop.energy_j is not None or stop.time_s is not None):
+            raise ConfigError(
+                "stop.energy_j and stop.time_s need a cell, which counts joules and seconds, got none. Set "
+                "cell.preset, or leave them out."
+            )
+        if stop.dead_share is not None and (cell is None or cell.battery is None):
+            raise ConfigError(
+                "stop.dead_share needs cell.battery, got none. Without one no device ever runs out."
+            )
+        return self
 
     @property
     def scheme_parts(self) -> tuple[str, str, str | None]:

@@ -10,6 +10,7 @@ from typing import Any
 from flwr.app import ArrayRecord, Context
 from flwr.supercore import log
 
+from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.flower.messages import to_record
@@ -18,6 +19,7 @@ from fedwave.flower.pool_device import PoolDevice
 from fedwave.flower.strategy import TwoPhase
 from fedwave.server import ContributionAudit
 from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.stop import NEVER
 
 
 def simulation_of(run_config: Mapping[str, Any]) -> Simulation:
@@ -47,6 +49,10 @@ def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
     It waits for all devices, and compares uploads with reports where the local rule allows it, unless the
     options say otherwise.
     """
+    if simulation.stop != NEVER:
+        raise ConfigError(
+            "Flower's own loop counts the rounds, so stop has no effect there, got one. Leave it out."
+        )
     local = simulation.local
     settings: dict[str, Any] = {
         "num_devices": len(simulation.train),

@@ -79,6 +79,11 @@ class TwoPhase(Strategy):
                 f"needs each, {type(federation.server_step).__name__}. Use mean or momentum, or leave out "
                 "secure_sum."
             )
+        if federation.power is not None:
+            raise ConfigError(
+                "a federation of real devices cannot live on simulated batteries, got cell.battery. Leave it "
+                "out; a device whose battery is flat does not answer."
+            )
         self.federation = federation
         self.num_local_steps = num_local_steps
         self.min_nodes = min_nodes

@@ -56,6 +56,7 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
     headers = table_headers(
         simulation.task.metric,
         over_cell=simulation.federation.world.counts_costs,
+        on_battery=simulation.federation.power is not None,
         num_local_steps=simulation.local.num_local_steps,
     )
     for name in folder.counted_tables:

@@ -23,7 +23,7 @@ NUMERIC_PACKAGES = ("fedwave", "torch", "numpy", "scipy")
 # with every change that moves a bit of any result, and with a changed default; CHANGELOG says what moved.
 NUMERICS_VERSION = 1
 # Settings that do not change what a run is: its label, how far it goes, how it is computed and looked at.
-RESUMABLE_KEYS = ("name", "num_rounds", "execution", "evaluation.every")
+RESUMABLE_KEYS = ("name", "num_rounds", "stop", "execution", "evaluation.every")
 EXCEPT = ("execution.precision",)  # it moves more than the last bits
 # They move no number of a finished run.
 _WORDS = ("name", "execution", "evaluation.training_devices", "cell.description", "cell.preset")

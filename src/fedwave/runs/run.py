@@ -29,6 +29,7 @@ from fedwave.runs.summary import summarise
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
+from fedwave.simulation.stop import NEVER
 
 
 class StopRun(Exception):  # noqa: N818 - it is a request, not an error
@@ -87,12 +88,17 @@ class PlayedRound:
 
 
 def play_rounds(simulation: Simulation, state: State) -> Generator[PlayedRound, None, None]:
-    """Yield every round from the given state to the last; close it to end between two rounds."""
+    """Yield every round from the given state to the last; close it to end between two rounds.
+
+    The last is that of ``num_rounds``, or the first at which the run's stop rule holds.
+    """
     with closing(simulation.open_devices()) as devices:
         while state.next_round < simulation.num_rounds:
             start = time.process_time()  # of this process alone: other runs do not count
             state, record = simulation.run_round(state, devices)
             yield PlayedRound(state, record, time.process_time() - start)
+            if simulation.stop.reason(record.columns) is not None:
+                return
 
 
 def run_experiment(
@@ -191,17 +197,17 @@ def _go_on(
         observer.started(folder.path, experiment, state.next_round, warnings)
     if state.next_round == 0:
         folder.save_checkpoint(state, name)
-    stopped: str | None = None
+    stopped = _reached_before(simulation, folder, state)
     is_due = True
     with closing(play_rounds(simulation, state)) as rounds:
-        for played in rounds:
+        for played in rounds if stopped is None else ():
             state = played.state
             folder.append(played.record)
             is_last = state.next_round == simulation.num_rounds
             is_due = is_last or state.next_round % experiment.execution.checkpoint_every == 0
             if is_due:
                 folder.save_checkpoint(state, name)
-            stopped = _tell(watching, played.record)
+            stopped = _tell(watching, played.record) or simulation.stop.reason(played.record.columns)
             if stopped is not None:
                 break
     if stopped is not None and not is_due:
@@ -211,6 +217,14 @@ def _go_on(
     folder.write_json(SUMMARY, summary)
     is_finished = state.next_round == simulation.num_rounds
     return RunResult(folder.path, summary, None if is_finished else stopped)
+
+
+def _reached_before(simulation: Simulation, folder: RunFolder, state: State) -> str | None:
+    """Return why a run that is gone on with had come to its end already; None if it goes on."""
+    if simulation.stop == NEVER or state.next_round == 0:
+        return None
+    last = {name: values[-1] for name, values in folder.table().items()}
+    return simulation.stop.reason(last)
 
 
 def _require_arguments(folder: object, dataset: object, split: object) -> None:

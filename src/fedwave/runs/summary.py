@@ -11,7 +11,7 @@ from fedwave.experiments.schema import Experiment
 from fedwave.learning.parameters import Parameters, num_parameters
 from fedwave.runs.folder import RunFolder
 from fedwave.simulation.simulation import Simulation
-from fedwave.units import carbon_g
+from fedwave.units import BoolArray, carbon_g
 
 
 def summarise(
@@ -46,6 +46,7 @@ def summarise(
         f"best_heldout_{metric.name}": float(best()) if measured.size else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
         **_cost_summary(simulation, experiment, columns),
+        **_lifetimes(simulation, columns, metric.name),
         "wall_time_s": float(columns["wall_time_s"].sum()),
         "warnings": list(simulation.warnings),
     }
@@ -66,4 +67,37 @@ def _cost_summary(simulation: Simulation, experiment: Experiment, columns: dict[
             "uploads": int(columns["num_selected"].sum()),
             "uploads_received": int(columns["num_received"].sum()),
         }
+    }
+
+
+def _lifetimes(simulation: Simulation, columns: dict[str, Any], metric: str) -> dict[str, Any]:
+    """Return when the first device, and half of them, had no charge for a round; nothing without batteries.
+
+    A device may wake up again where something is harvested: this is the first time.
+    """
+    if simulation.federation.power is None:
+        return {}
+    num_dead = len(simulation.train) - columns["num_awake"]
+    return {
+        "battery": {
+            "first_dead": _until(num_dead >= 1, columns, metric),
+            "half_dead": _until(2 * num_dead >= len(simulation.train), columns, metric),
+            "most_dead": int(num_dead.max()),
+            "dead_at_the_end": int(num_dead[-1]),
+            "uploads_lost_to_flat_batteries": int(columns["num_flat"].sum()),
+        }
+    }
+
+
+def _until(is_so: BoolArray, columns: dict[str, Any], metric: str) -> dict[str, float] | None:
+    """Return rounds, seconds and the metric last measured, when something first is so; None if never."""
+    if not is_so.any():
+        return None
+    first = int(np.argmax(is_so))
+    measured = columns[f"heldout_{metric}"][: first + 1]
+    measured = measured[np.isfinite(measured)]
+    return {
+        "rounds": first + 1,
+        "clock_s": float(columns["clock_s"][first]),
+        **({f"heldout_{metric}": float(measured[-1])} if measured.size else {}),
     }

@@ -13,7 +13,7 @@ from fedwave.parts import PartKind
 from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
-from fedwave.server.outcome import Outcome, RoundCosts, UploadLinks
+from fedwave.server.outcome import BatteryReport, Outcome, RoundCosts, UploadLinks
 from fedwave.server.plan import Plan
 from fedwave.server.planner import Planner, PlannerAround, PlannerDefaults, PlannerState
 from fedwave.server.policy_planner import PolicyPlanner
@@ -27,6 +27,7 @@ from fedwave.wireless.terms import RadioTerms
 __all__ = [
     "PLANNER",
     "PLANNERS",
+    "BatteryReport",
     "CellPlanner",
     "CellReports",
     "ContributionAudit",

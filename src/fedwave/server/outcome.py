@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedwave.units import FloatArray, IntArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +67,17 @@ class RoundCosts:
         return self.downlink_time_s + self.compute_time_s + self.report_time_s + self.upload_time_s
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BatteryReport:
+    """The batteries after a round and the pause that follows it; arrays have one entry per device."""
+
+    charge_j: FloatArray  # when the next round begins
+    capacity_j: FloatArray
+    is_awake: BoolArray  # who has enough to take part in it
+    harvested_j: FloatArray  # what came in since the round began; a full battery does not hold all of it
+    clock_s: float  # when the next round begins, counted from the run's beginning
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What became of a round's uploads."""
@@ -74,3 +85,4 @@ class Outcome:
     received: IntArray  # sorted device indices: their models enter the server's step
     fate: IntArray  # of each selected device, in the order of the plan; values of UploadFate
     costs: RoundCosts | None = None  # None: nothing is counted
+    battery: BatteryReport | None = None  # None: nobody lives on one

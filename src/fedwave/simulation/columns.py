@@ -31,6 +31,11 @@ class Column:
     meaning: str
     value: Callable[[RoundFacts], Any]
     needs_cell: bool = False
+    needs_battery: bool = False
+
+    def applies(self, *, over_cell: bool, on_battery: bool) -> bool:
+        """Return whether the tables of such a run have the column."""
+        return (over_cell or not self.needs_cell) and (on_battery or not self.needs_battery)
 
 
 def _note(facts: RoundFacts) -> str:
@@ -275,6 +280,27 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         _of_ledger("elapsed_s"),
         needs_cell=True,
     ),
+    Column(
+        "num_flat",
+        "integer",
+        "uploads lost because the battery ran out",
+        _lost(UploadFate.FLAT),
+        needs_battery=True,
+    ),
+    Column(
+        "num_awake",
+        "integer",
+        "devices with charge enough for the next round",
+        lambda facts: int(facts.battery.is_awake.sum()),
+        needs_battery=True,
+    ),
+    Column(
+        "clock_s",
+        "number",
+        "when the next round begins, in seconds since the first, pauses included",
+        lambda facts: facts.battery.clock_s,
+        needs_battery=True,
+    ),
     Column("wall_time_s", "number", "seconds that this computer took", lambda facts: facts.wall_time_s),
 )
 
@@ -347,6 +373,20 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         _of_ledger("device_energy_j"),
         needs_cell=True,
     ),
+    Column(
+        "battery_j",
+        "number",
+        "the charge of its battery when the next round begins",
+        lambda facts: facts.battery.charge_j,
+        needs_battery=True,
+    ),
+    Column(
+        "harvested_j",
+        "number",
+        "joules that came in since the round began; a full battery does not hold them all",
+        lambda facts: facts.battery.harvested_j,
+        needs_battery=True,
+    ),
 )
 
 HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
@@ -358,15 +398,15 @@ HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
 
 def record_round(facts: RoundFacts) -> RoundRecord:
     """Return the record of a round: every column that applies."""
-    over_cell = facts.outcome.costs is not None
+    over_cell, on_battery = facts.outcome.costs is not None, facts.outcome.battery is not None
     columns = {
         column.name.format(metric=facts.run.metric.name): column.value(facts)
         for column in ROUND_COLUMNS
-        if over_cell or not column.needs_cell
+        if column.applies(over_cell=over_cell, on_battery=on_battery)
     }
     device_columns: dict[str, NDArray[Any]] = {}
     for column in DEVICE_COLUMNS:
-        if column.needs_cell and not over_cell:
+        if not column.applies(over_cell=over_cell, on_battery=on_battery):
             continue
         value = column.value(facts)
         if "{step}" in column.name:
@@ -378,12 +418,15 @@ def record_round(facts: RoundFacts) -> RoundRecord:
     )
 
 
-def table_headers(metric: Metric, *, over_cell: bool, num_local_steps: int) -> dict[str, list[str]]:
+def table_headers(
+    metric: Metric, *, over_cell: bool, num_local_steps: int, on_battery: bool = False
+) -> dict[str, list[str]]:
     """Return the names of the columns that a run's tables have, in order."""
-    rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if over_cell or not c.needs_cell]
+    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]
     devices: list[str] = []
     for column in DEVICE_COLUMNS:
-        if over_cell or not column.needs_cell:
+        if column.applies(**kind):
             steps = range(num_local_steps) if "{step}" in column.name else range(1)
             devices += [column.name.format(step=step) for step in steps]
     heldout = [name.format(metric=metric.name) for name, _, _ in HELDOUT_COLUMNS]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Metric
-from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks
+from fedwave.server import BatteryReport, Outcome, Plan, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.ledger import Ledger
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import UploadFate
@@ -58,6 +58,12 @@ class RoundFacts:
         """The links of the round's uploads; only columns of a cell ask for them."""
         assert self.costs.links is not None
         return self.costs.links
+
+    @property
+    def battery(self) -> BatteryReport:
+        """The batteries after the round; only columns of runs on batteries ask for them."""
+        assert self.outcome.battery is not None
+        return self.outcome.battery
 
     @property
     def first_norms(self) -> FloatArray:

@@ -14,6 +14,7 @@ from fedwave.learning.server_steps import ServerStep
 from fedwave.server import Planner, Reports
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.power import Charge, Power
 from fedwave.simulation.state import State
 from fedwave.simulation.world import World
 from fedwave.units import FloatArray, IntArray
@@ -44,6 +45,7 @@ class Federation:
     world: World
     server_step: ServerStep
     bits_per_parameter: int = 32  # of an upload
+    power: Power | None = None  # the batteries that the devices live on; None: they never run out
 
     def __post_init__(self) -> None:
         for part, members in _MEMBERS.items():
@@ -57,8 +59,11 @@ class Federation:
 
 def play_round(federation: Federation, devices: Devices, state: State) -> tuple[State, RoundFacts]:
     """Return the state after one round, and what happened in it."""
-    k, planner, before = state.next_round, federation.planner, state.parameters
-    channel = federation.world.channel(k)
+    k, before = state.next_round, state.parameters
+    if federation.power is not None and state.charge is not None:  # who is flat is not asked
+        planner = federation.power.among_awake(federation.planner, state.charge)
+        federation = replace(federation, planner=planner)
+    planner, channel = federation.planner, federation.world.channel(k)
     asked = planner.ask(k, state.planner)
     reports = devices.report(k, state.parameters, asked, max_models=planner.max_models)  # Alg. 1, 3-11
     facts = decide_round(federation, state, asked, reports, channel)
@@ -77,14 +82,17 @@ def decide_round(
     k = state.next_round
     plan = federation.planner.plan(k, asked, reports, channel, state.planner)
     outcome = federation.world.answer(k, plan, reports, channel)
+    if federation.power is not None and state.charge is not None:
+        outcome = federation.power.drain(plan, outcome, state.charge)
     return RoundFacts(round_index=k, reports=reports, plan=plan, outcome=outcome)
 
 
 def close_round(federation: Federation, state: State, facts: RoundFacts) -> State:
     """Return the state after a round but for its model: the planner has heard what became of its plan."""
-    k, costs = facts.round_index, facts.outcome.costs
+    k, costs, battery = facts.round_index, facts.outcome.costs, facts.outcome.battery
     planner = federation.planner.after(k, facts.reports, facts.plan, facts.outcome, state.planner)
-    after = replace(state, next_round=k + 1, planner=planner)
+    charge = state.charge if battery is None else Charge(battery.charge_j, battery.clock_s)
+    after = replace(state, next_round=k + 1, planner=planner, charge=charge)
     if costs is None:
         return after
     before = state.ledger or Ledger.empty(len(costs.compute_energy_j))

@@ -18,6 +18,7 @@ from fedwave.simulation.facts import RunFrame
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.round import Federation, play_round
 from fedwave.simulation.state import State
+from fedwave.simulation.stop import NEVER, StopRule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +32,7 @@ class Simulation:
     num_rounds: int
     evaluate_every: int
     evaluate_training: bool = False  # the training devices too
+    stop: StopRule = NEVER  # what ends the run before its last round
     warm_start: Callable[[], Parameters] | None = None  # reads theta^0; None: it is drawn from the seed
     model_seed: int | None = None  # of the random first model; None: the run's own
     warnings: tuple[str, ...] = ()  # what looks wrong in the settings, for the user to read
@@ -76,6 +78,7 @@ class Simulation:
             parameters,
             self.federation.server_step.initial_state(parameters),
             self.federation.planner.initial_state(),
+            charge=None if self.federation.power is None else self.federation.power.initial(),
         ).to(self.train.torch_device)
 
     def run_round(self, state: State, devices: Devices) -> tuple[State, RoundRecord]:
@@ -83,7 +86,8 @@ class Simulation:
         start = time.perf_counter()
         after, facts = play_round(self.federation, devices, state)
         require_finite_model(facts.round_index, after.parameters)
-        is_due = after.next_round % self.evaluate_every == 0 or after.next_round == self.num_rounds
+        is_last = after.next_round == self.num_rounds or self._is_spent(after)
+        is_due = after.next_round % self.evaluate_every == 0 or is_last
         heldout = devices.evaluate(after.parameters) if is_due else None
         is_training_due = is_due and self.evaluate_training
         training = devices.evaluate(after.parameters, on_training=True) if is_training_due else None
@@ -93,6 +97,16 @@ class Simulation:
             require_finite_evaluation(facts.round_index, training, who="training")
         facts = replace(facts, heldout=heldout, training=training, frame=self.frame)
         return after, record_round(replace(facts, wall_time_s=time.perf_counter() - start))
+
+    def _is_spent(self, state: State) -> bool:
+        """Return whether a budget ends the run with the round before this state."""
+        row: dict[str, float] = {}
+        if state.ledger is not None:
+            row = {"cumulative_energy_j": state.ledger.energy_j, "cumulative_delay_s": state.ledger.elapsed_s}
+        if state.charge is not None and self.federation.power is not None:
+            awake = self.federation.power.batteries.is_awake(state.charge.charge_j)
+            row |= {"clock_s": state.charge.clock_s, "num_awake": float(awake.sum())}
+        return self.stop.reason(row) is not None
 
     @property
     def frame(self) -> RunFrame:

@@ -14,8 +14,9 @@ from fedwave.errors import RunError
 from fedwave.learning import Parameters
 from fedwave.server import PlannerState
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.power import Charge
 
-PARTS = ("parameters", "server_step", "planner", "ledger")
+PARTS = ("parameters", "server_step", "planner", "ledger", "charge")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,7 @@ class State:
     server_step: Parameters = field(default_factory=dict)  # e.g. a momentum
     planner: PlannerState = field(default_factory=dict)  # what the server remembers of its devices
     ledger: Ledger | None = None  # None where nothing is counted
+    charge: Charge | None = None  # of the batteries; None where nobody lives on one
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return every part's tensors, each name preceded by its part's: ``parameters.conv1.weight``."""
@@ -34,9 +36,8 @@ class State:
             "parameters": self.parameters,
             "server_step": self.server_step,
             "planner": {name: torch.from_numpy(array) for name, array in self.planner.items()},
-            "ledger": {}
-            if self.ledger is None
-            else {name: torch.from_numpy(array) for name, array in self.ledger.to_arrays().items()},
+            "ledger": _to_tensors(self.ledger),
+            "charge": _to_tensors(self.charge),
         }
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
@@ -52,13 +53,14 @@ class State:
                     "It was written by another version of fedwave; use that one."
                 )
             parts[part][rest] = tensors[name]
-        ledger = _to_arrays(parts["ledger"])
+        ledger, charge = _to_arrays(parts["ledger"]), _to_arrays(parts["charge"])
         return cls(
             next_round,
             parts["parameters"],
             parts["server_step"],
             _to_arrays(parts["planner"]),
             Ledger.from_arrays(ledger) if ledger else None,
+            Charge.from_arrays(charge) if charge else None,
         )
 
     def to(self, device: torch.device) -> State:
@@ -69,7 +71,14 @@ class State:
             {name: value.to(device) for name, value in self.server_step.items()},
             self.planner,
             self.ledger,
+            self.charge,
         )
+
+
+def _to_tensors(part: Ledger | Charge | None) -> dict[str, Tensor]:
+    if part is None:
+        return {}
+    return {name: torch.from_numpy(array) for name, array in part.to_arrays().items()}
 
 
 def _to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:

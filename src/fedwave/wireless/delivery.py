@@ -49,6 +49,7 @@ class UploadFate(IntEnum):
     OUTAGE = 2  # SNR below the decoder's threshold
     PACKET_ERROR = 3
     LATE = 4  # finished after the deadline
+    FLAT = 5  # its battery ran out in the round, whatever else would have become of the upload
 
 
 @dataclass(frozen=True, eq=False)
