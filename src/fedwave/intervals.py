@@ -20,6 +20,11 @@ class Interval:
     half_width: float  # NaN for a single seed
     count: int
 
+    @property
+    def prediction(self) -> float:
+        """Half the width of the 95 % interval of one more seed, t s sqrt(1 + 1/n)."""
+        return self.half_width * math.sqrt(self.count + 1.0)
+
     def __str__(self) -> str:
         """Return the half-width to two digits and the mean to the same decimal: 71.60 ± 0.58, 2,251 ± 911."""
         if math.isnan(self.mean):

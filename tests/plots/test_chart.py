@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ from fedwave.plots.chart import (
     MAX_POINTS,
     Chart,
     ChartPanel,
-    nth_look,
+    Series,
+    looks_of,
+    merged,
     paired_series,
     plotted_rows,
     series_of_runs,
     series_over_seeds,
 )
-from fedwave.plots.style import COLOURS
+from fedwave.plots.style import COLOURS, SCHEME_COLOURS
 
 VALUES = {
     "a": {0: [1.0, 4.0], 1: [3.0, 5.0], 2: [8.0, 9.0]},
@@ -42,28 +45,41 @@ def test_one_seed_has_no_interval() -> None:
     assert one.low == one.mean == one.high == (2.0,)
 
 
-def test_paired_intervals_leave_out_what_a_seed_has_in_common() -> None:
+def test_a_paired_interval_is_that_of_the_difference_to_the_reference() -> None:
     first, second = paired_series([1, 2], VALUES, {})
     assert (first.mean, second.mean) == ((4.0, 6.0), (pytest.approx(31 / 6), 7.0))
-    # At x = 1: each seed's two values minus their mean, plus the mean of all.
+    assert first.low == first.mean == first.high  # the reference, by default the first
     a, b = np.array([1.0, 3.0, 8.0]), np.array([2.0, 4.5, 9.0])
-    levelled = a - (a + b) / 2 + np.mean((a + b) / 2)
-    assert first.high[0] - first.mean[0] == pytest.approx(math.sqrt(2) * half_width(levelled))
-    # Two schemes: what is left is half their paired difference, so that both have the same interval.
-    assert second.high[0] - second.mean[0] == pytest.approx(math.sqrt(2) * half_width((b - a) / 2))
+    assert second.high[0] - second.mean[0] == pytest.approx(half_width(b - a))
+    other, reference = paired_series([1, 2], VALUES, {}, reference="b")
+    assert reference.low == reference.high
+    assert other.mean[0] - other.low[0] == pytest.approx(half_width(a - b))
 
 
-def test_one_level_for_all_points_of_a_panel() -> None:
-    first, _ = paired_series([1, 2], VALUES, {}, is_one_level=True)
-    cube = np.array([[VALUES[name][seed] for seed in range(3)] for name in "ab"])
-    levelled = cube[0, :, 0] - cube.mean(axis=(0, 2)) + cube.mean()
-    assert first.high[0] - first.mean[0] == pytest.approx(math.sqrt(4 / 3) * half_width(levelled))
+def test_no_curve_widens_the_interval_of_another() -> None:
+    wild = {**VALUES, "c": {0: [0.0, 900.0], 1: [500.0, -3.0], 2: [-70.0, 1.0]}}
+    assert paired_series([1, 2], wild, {})[1] == paired_series([1, 2], VALUES, {})[1]
 
 
-def test_logarithms_make_geometric_means() -> None:
-    (one,) = paired_series([1], {"a": {0: [1.0], 1: [100.0]}}, {}, is_log=True)
-    assert one.mean == pytest.approx((10.0,))
-    assert one.high[0] * one.low[0] == pytest.approx(100.0)
+def test_logarithms_make_geometric_means_and_intervals_of_ratios_above_zero() -> None:
+    given = {"a": {0: [1.0], 1: [100.0]}, "b": {0: [0.5], 1: [0.01]}}
+    first, second = paired_series([1], given, {}, is_log=True)
+    assert first.mean == pytest.approx((10.0,))
+    assert second.mean == pytest.approx((math.sqrt(0.005),))
+    half = half_width([math.log(0.5), math.log(0.0001)])
+    assert second.low[0] == pytest.approx(math.sqrt(0.005) * math.exp(-half))
+    assert second.low[0] > 0.0
+
+
+def test_curves_that_coincide_everywhere_share_a_name() -> None:
+    a, b, c = (Series(name, (1.0, 2.0), (3.0, 4.0), (3.0, 4.0), (3.0, 4.0)) for name in "abc")
+    other = replace(b, mean=(3.0, 4.5))
+    alone = merged(Chart("", "", "", (ChartPanel("", "", "", (a, b, c)),)))
+    assert [one.name for one in alone.panels[0].series] == ["a = b = c"]
+    both = (ChartPanel("", "", "", (a, b, c)), ChartPanel("", "", "", (a, other, c)))
+    assert [one.name for one in merged(Chart("", "", "", both)).panels[1].series] == ["a = c", "b"]
+    missing = (ChartPanel("", "", "", (a, b)), ChartPanel("", "", "", (a,)))
+    assert [one.name for one in merged(Chart("", "", "", missing)).panels[0].series] == ["a", "b"]
 
 
 def test_only_seeds_of_all_schemes_count() -> None:
@@ -77,8 +93,25 @@ def test_wide_intervals_do_not_flatten_the_curves() -> None:
     wide = series_over_seeds("a", [1, 2], [[0.0, 1.0], [100.0, 103.0]])
     low, high = ChartPanel("", "", "", (wide,)).y_range
     assert wide.mean == (50.0, 52.0)
-    # The means with half of their range, 1, on each side, and 4 % of all that as a margin.
-    assert (low, high) == pytest.approx((49.0 - 0.16, 53.0 + 0.16))
+    # The means with their range, 2, on each side, and 4 % of all that as a margin.
+    assert (low, high) == pytest.approx((48.0 - 0.24, 54.0 + 0.24))
+
+
+def test_an_axis_does_not_make_a_cliff_of_a_thousandth() -> None:
+    flat = Series("a", (1.0, 2.0), (1000.0, 1001.0), (1000.0, 1001.0), (1000.0, 1001.0))
+    low, high = ChartPanel("", "", "", (flat,)).y_range
+    assert (high - low) / 1.08 == pytest.approx(100.1)  # a tenth of the values, and the margins
+    assert (low + high) / 2 == pytest.approx(1000.5)
+    constant = replace(flat, mean=(5.0, 5.0), low=(5.0, 5.0), high=(5.0, 5.0))
+    assert ChartPanel("", "", "", (constant,)).y_range == pytest.approx((4.73, 5.27))
+    nothing = replace(flat, mean=(0.0, 0.0), low=(0.0, 0.0), high=(0.0, 0.0))
+    assert ChartPanel("", "", "", (nothing,)).y_range is None
+
+
+def test_a_mark_across_is_in_sight() -> None:
+    one = Series("a", (1.0, 2.0), (5.0, 6.0), (5.0, 6.0), (5.0, 6.0))
+    low, _ = ChartPanel("", "", "", (one,), mark_y=0.0).y_range
+    assert low == pytest.approx(-0.24)
 
 
 def curve(x: list[float], y: list[float]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,8 +147,17 @@ def test_a_mean_of_many_different_x_has_no_more_points_than_a_picture_shows() ->
     assert one.mean == pytest.approx(np.array(one.x) - 0.5e-6)
 
 
+def test_a_scheme_has_its_colour_wherever_it_stands_and_others_have_free_ones() -> None:
+    assert looks_of(["URAL (optimal)"])["URAL (optimal)"] == {"colour": "#009E73", "is_dashed": False}
+    looks = looks_of(["mine", "URAL (optimal)", "NUFM"])
+    assert looks["URAL (optimal)"]["colour"] == "#009E73"
+    assert looks["mine"]["colour"] == COLOURS[0] != looks["NUFM"]["colour"] == SCHEME_COLOURS["NUFM"]
+    assert len(set(SCHEME_COLOURS.values())) == len(SCHEME_COLOURS)
+
+
 def test_colours_are_used_up_before_lines_are_dashed() -> None:
-    looks = [nth_look(index) for index in range(len(COLOURS) + 1)]
+    names = [f"run {index}" for index in range(len(COLOURS) + 1)]
+    looks = [looks_of(names)[name] for name in names]
     assert [look["colour"] for look in looks] == [*COLOURS, COLOURS[0]]
     assert [look["is_dashed"] for look in looks] == [False] * len(COLOURS) + [True]
 

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_of_runs, series_over_seeds
+from fedwave.plots.chart import Chart, ChartPanel, Series, series_of_runs, series_over_seeds
 from fedwave.plots.draw_chart import _labels, draw_chart
 from fedwave.plots.style import COLOURS
 
-A = series_over_seeds("a", [1, 2], [[1.0, 4.0], [3.0, 5.0]], **nth_look(0))
-B = series_over_seeds("b", [1, 2], [[2.0, 5.0], [4.0, 5.0]], **nth_look(1))
+A = series_over_seeds("a", [1, 2], [[1.0, 4.0], [3.0, 5.0]], colour=COLOURS[0])
+B = series_over_seeds("b", [1, 2], [[2.0, 5.0], [4.0, 5.0]], colour=COLOURS[1])
 
 
 def drawn(*panels: ChartPanel, title: str | None = None, num_columns: int = 3):
@@ -35,7 +35,7 @@ def test_a_line_has_its_band_and_a_mark_where_asked() -> None:
 
 def test_of_several_runs_each_is_drawn_faintly_behind_the_mean() -> None:
     x = np.array([1.0, 3.0])
-    runs = series_of_runs("a", [(x, np.array([1.0, 5.0])), (x, np.array([3.0, 90.0]))], **nth_look(0))
+    runs = series_of_runs("a", [(x, np.array([1.0, 5.0])), (x, np.array([3.0, 90.0]))], colour=COLOURS[0])
     assert runs is not None
     figure = drawn(ChartPanel("", "rounds", "loss", (runs, B)))
     (axis,) = figure.axes
@@ -48,7 +48,7 @@ def test_of_several_runs_each_is_drawn_faintly_behind_the_mean() -> None:
 
 
 def test_bars_are_named_on_their_axis_and_need_no_legend() -> None:
-    first = [series_over_seeds(name, [0], [[1.0], [3.0]], **nth_look(8)) for name in ("a", "b")]
+    first = [series_over_seeds(name, [0], [[1.0], [3.0]], is_dashed=True) for name in ("a", "b")]
     figure = drawn(ChartPanel("t", "J", "", tuple(first), kind="bars"))
     (axis,) = figure.axes
     assert [bar.get_width() for bar in axis.patches] == [2.0, 2.0]
@@ -56,6 +56,34 @@ def test_bars_are_named_on_their_axis_and_need_no_legend() -> None:
     assert axis.get_xlim()[0] == 0.0
     assert axis.patches[0].get_hatch() == "///"  # dashed
     assert legend(figure) == []
+
+
+def test_a_logarithmic_axis_has_dots_as_it_has_no_zero_for_bars() -> None:
+    series = tuple(
+        series_over_seeds(name, [0], [[10.0], [30.0]]) for name in ("a", "b = a longer name than fits")
+    )
+    for panel in (
+        ChartPanel("t", "s", "", series, kind="bars", has_log_y=True),
+        ChartPanel("t", "points", "", series, kind="dots", mark_y=0.0),
+    ):
+        (axis,) = drawn(panel).axes
+        assert not axis.patches
+        dots = [line for line in axis.lines if line.get_marker() == "o"]
+        assert [line.get_xdata().tolist() for line in dots] == [[20.0], [20.0]]
+        assert axis.get_yticklabels()[1].get_text() == "b = a longer name than\nfits"
+    marks = [line for line in axis.lines if line.get_color() == "#888888"]
+    assert [line.get_xdata() for line in marks] == [[0.0, 0.0]]
+    assert axis.get_xlim()[0] < 0.0
+
+
+def test_a_legend_shows_lines_where_there_are_any() -> None:
+    figure = drawn(ChartPanel("", "", "", (A, B)), ChartPanel("", "J", "", (A, B), kind="bars"))
+    assert [type(handle).__name__ for handle in figure.legends[0].legend_handles] == ["Line2D", "Line2D"]
+
+
+def test_a_mark_across_is_a_line() -> None:
+    (axis,) = drawn(ChartPanel("t", "x", "y", (A, B), mark_y=0.0)).axes
+    assert [line.get_ydata() for line in axis.lines if line.get_color() == "#888888"] == [[0.0, 0.0]]
 
 
 def test_a_single_curve_is_named_under_a_title_alone() -> None:

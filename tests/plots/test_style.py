@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from fedwave.errors import RunError
-from fedwave.plots.style import MAX_NAME, Picture, new_figure, plain, require_picture_name
+from fedwave.plots.style import MAX_NAME, SCHEME_COLOURS, Picture, new_figure, plain, require_picture_name
 
 
 def test_a_name_is_text_and_neither_a_formula_nor_hidden_nor_long() -> None:
@@ -33,3 +35,15 @@ def test_a_figure_has_its_axes_and_is_written_and_shown(tmp_path: Path) -> None:
     picture = Picture(figure)
     assert picture.save(tmp_path / "new" / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert picture._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_the_explorer_has_the_colours_of_the_schemes() -> None:
+    static = resources.files("fedwave.explore") / "static"
+    classes = dict(
+        re.findall(r'"([^"]+)": "([a-z-]+)"', (static / "runs.js").read_text().split("looksOf")[0])
+    )
+    css = (static / "style.css").read_text()
+    colours = dict(re.findall(r"(--[ms]-[a-z-]+): (#[0-9a-f]{6});", css.split(":root[data-theme")[0]))
+    variables = dict(re.findall(r"\.q-([a-z-]+) \{ --c: var\((--[ms]-[a-z-]+)\); \}", css))
+    shown = {name: colours[variables[classes[name]]].upper() for name in classes if name in SCHEME_COLOURS}
+    assert shown == SCHEME_COLOURS

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from fedwave.intervals import Interval
+from fedwave.reproduce.inference import holm
 from fedwave.reproduce.readings import (
+    p_of_order,
     readings_of_the_test,
     readings_of_training,
     summary,
@@ -40,42 +45,85 @@ def test_a_reading_of_the_test_comes_from_the_probes_of_the_last_round() -> None
     assert unfair.lead.mean == usual.lead.mean
 
 
-def test_the_papers_order_is_seen_only_where_both_leads_are_sure() -> None:
-    found = {reading.name: reading for reading in readings_of_the_test(probes())}
-    assert found["as we read it"].order == "unclear"  # the lead over FedAvg is 10 ± 37
-    assert found["FedAvg does not adapt, the others do"].order == "yes"  # 8.3 ± 7.2 and 50 ± 25
-    below = [
-        row | {"accuracy": 0.2 + 0.001 * row["seed"]} if row["scheme"] == "NUFM" else row
-        for row in accuracy_rows("as we read it")
-    ]
-    assert next(readings_of_training(below)).order == "no"
+def accuracies(nufm: list[float], per_fedavg: list[float], fedavg: list[float]) -> list[dict]:
+    given = {"NUFM": nufm, "Per-FedAvg": per_fedavg, "FedAvg": fedavg}
+    return [
+        {
+            "dataset": "fashion-mnist", "scheme": scheme, "counting": "", "parameter": "as we read it",
+            "value": math.nan, "seed": seed, "accuracy": value,
+        }
+        for scheme, values in given.items()
+        for seed, value in enumerate(values)
+    ]  # fmt: skip
 
 
-def test_the_papers_lead_is_seen_where_it_lies_in_our_interval() -> None:
+CLOSE = [0.60, 0.61, 0.62, 0.63]  # Per-FedAvg
+WELL_ABOVE, WELL_BELOW = [0.70, 0.715, 0.72, 0.735], [0.50, 0.505, 0.52, 0.525]
+
+
+def test_the_papers_order_is_of_all_three() -> None:
+    (seen,) = readings_of_training(accuracies(WELL_ABOVE, CLOSE, WELL_BELOW))
+    assert (seen.order, seen.num_in_order) == ("yes", 4)
+    # NUFM leads both, but FedAvg is above Per-FedAvg: not the paper's order.
+    (turned,) = readings_of_training(accuracies(WELL_ABOVE, WELL_BELOW, CLOSE))
+    assert (turned.order, turned.num_in_order) == ("no", 0)
+    unsure = [0.60, 0.67, 0.57, 0.69]
+    (means,) = readings_of_training(accuracies(WELL_ABOVE, unsure, CLOSE))
+    assert (means.order, means.num_in_order) == ("in the means", 2)
+    (unclear,) = readings_of_training(accuracies(unsure, CLOSE[::-1], [0.61, 0.60, 0.64, 0.66]))
+    assert unclear.order == "unclear"
+    (alone,) = readings_of_training(accuracies([0.9], [0.8], [0.7]))
+    assert alone.order == "unknown"
+
+
+def test_the_p_of_an_order_is_that_of_scipy() -> None:
+    table = np.array([WELL_ABOVE, CLOSE, WELL_BELOW]).T
+    neighbours = [stats.ttest_rel(table[:, i], table[:, i + 1]).pvalue for i in (0, 1)]
+    assert p_of_order(table) == pytest.approx(max(neighbours))
+    turned = table[:, [0, 2, 1]]  # one pair of three is the other way
+    assert p_of_order(turned) == pytest.approx(3 * stats.ttest_rel(table[:, 1], table[:, 2]).pvalue)
+    assert p_of_order(np.zeros((1, 3))) == 1.0
+
+
+def test_readings_are_corrected_for_their_number() -> None:
+    found = readings_of_the_test(probes())
+    assert [one.corrected_p for one in found] == holm([one.p_order for one in found])
+    assert len(found) == 10
+
+
+def test_the_papers_lead_is_possible_where_it_lies_in_the_interval_of_one_more_run() -> None:
     found = {reading.name: reading for reading in readings_of_the_test(probes())}
-    # 8.3 ± 7.2 holds the paper's 5.29; without adaptation the lead is exactly 0.
-    assert found["as we read it"].size == "yes"
-    assert found["nobody adapts before the test"].size == "no"
-    assert next(readings_of_the_test([row for row in probes() if not row["seed"]])).size == "unknown"
-    said = summary("fashion-mnist", list(found.values()))
+    usual = found["as we read it"]
+    assert usual.size == "possible"
+    assert found["nobody adapts before the test"].size == "no"  # the lead is exactly 0 there
+    # 5.29 - 1.5 = 3.79 is outside of the mean's 2.0, inside of the run's 2.0 sqrt(4) = 4.0.
+    assert replace(usual, lead=Interval(1.5, 2.0, 3)).size == "possible"
+    assert replace(usual, lead=Interval(1.2, 2.0, 3)).size == "no"
+    assert readings_of_the_test([row for row in probes() if not row["seed"]])[0].size == "unknown"
+
+
+def test_the_summary_names_what_shows_the_order() -> None:
+    found = readings_of_training(accuracies(WELL_ABOVE, CLOSE, WELL_BELOW))
+    said = summary("fashion-mnist", found)
     assert said.startswith(
-        "**Fashion-MNIST**: of 10 readings, the paper's order is seen under “FedAvg does not"
+        "**Fashion-MNIST**: of 1 readings, the paper's order of all three is surely seen under"
     )
-    assert said.count("“FedAvg does not adapt, the others do”") == 2
+    assert "under “as we read it”, in the means alone under none. The order" in said
+    assert said.endswith("the paper's lead as one run: none")  # 9.5 points, far above 5.29
     alone = readings_of_the_test([row for row in probes() if not row["seed"]])
-    assert "of 10 readings (10 with too few seeds to tell), the" in summary("fashion-mnist", list(alone))
-    unclear = [found["as we read it"]]
-    assert summary("fashion-mnist", unclear).endswith("of 1 readings, the paper's order is seen under none")
-    too_small = replace(found["FedAvg does not adapt, the others do"], lead=Interval(2.0, 1.0, 3))
-    assert summary("fashion-mnist", [too_small]).endswith("as large as the paper's under none")
+    assert "of 10 readings (10 with too few seeds to tell), the" in summary("fashion-mnist", alone)
 
 
-@pytest.mark.parametrize(
-    ("mean", "half_width", "seen"),
-    [(4.0, 3.9, "yes"), (4.0, 4.1, "unclear"), (-4.0, 9.3, "unclear"), (-4.0, 9.2, "no"), (4.0, 1.2, "no")],
-)
-def test_an_interval_with_zero_and_the_papers_lead_shows_neither(
-    mean: float, half_width: float, seen: str
-) -> None:
-    usual = next(readings_of_the_test(probes()))  # the paper's lead is 5.29
-    assert replace(usual, lead=Interval(mean, half_width, 3)).size == seen
+def test_combined_readings_are_also_pooled_and_tested_on_the_training_devices() -> None:
+    name = "first weights 0.2, mean weighted by samples"
+    both = [
+        row | {"parameter": own, "accuracy_pooled": row["accuracy"] - 0.1, "training_accuracy": 0.9}
+        for own in ("as we read it", name)
+        for row in accuracies(WELL_ABOVE, CLOSE, WELL_BELOW)
+    ]
+    found = {one.name: one for one in readings_of_training(both)}
+    assert list(found) == [
+        "as we read it", name, f"{name}, pooled", f"{name}, tested on the training devices",
+    ]  # fmt: skip
+    assert found[f"{name}, pooled"].accuracy[1].mean == pytest.approx(51.5)
+    assert found[f"{name}, tested on the training devices"].lead.mean == 0.0

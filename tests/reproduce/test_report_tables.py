@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from fedwave.reproduce.claims import Claim, Part
+from fedwave.reproduce.inference import outcome_of
+from fedwave.reproduce.parts import Claim, Part
 from fedwave.reproduce.readings import (
     order_seen,
     readings_of_local_steps,
@@ -16,11 +18,15 @@ from fedwave.reproduce.report_tables import (
     accuracy_table,
     claims_table,
     figures_table,
+    part_left,
+    part_measured,
+    parts_table,
     points,
     readings_table,
     steps_table,
+    study_table,
 )
-from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart, Outcome
+from fedwave.reproduce.verdicts import Corrected, JudgedClaim, JudgedPart
 from tests.reproduce.made_up_rows import ACCURACY, accuracy_rows, probes
 
 
@@ -30,11 +36,14 @@ def test_table_2_has_means_intervals_and_the_papers_numbers() -> None:
     wide, narrow = (4.302653 * deviation / math.sqrt(3) for deviation in (10.0, math.sqrt(25 / 3)))
     assert (row[0], row[-1]) == ("Fashion-MNIST", 3)
     assert header[1] == "NUFM [%]"
-    assert row[1] == f"80.00 ± {wide:.2f} (68.04)"
+    assert row[1] == f"80.00 ± {wide:.2f}; one run ± {2 * wide:.2f} (paper 68.04)"
     assert header[4] == "NUFM − Per-FedAvg [points]"
-    assert row[4] == f"+8.33 ± {narrow:.2f} (+5.29)"
+    assert row[4] == f"+8.33 ± {narrow:.2f}; one run ± {2 * narrow:.2f} (paper +5.29)"
     assert header[5] == "Per-FedAvg − FedAvg [points]"
     assert row[5].startswith("+1.67 ± ")
+    far = [row | {"accuracy": row["accuracy"] / 100} for row in accuracy_rows()]
+    _, (row,) = accuracy_table(far)
+    assert row[1].endswith("(paper 68.04, outside)")
 
 
 def test_table_2_of_a_dataset_that_the_paper_lacks_has_our_numbers_alone() -> None:
@@ -53,7 +62,7 @@ def test_nothing_has_no_minus() -> None:
 def test_the_table_of_readings_begins_with_the_paper() -> None:
     readings = list(readings_of_the_test(probes()))
     header, table = readings_table(readings)
-    assert table[0] == ["the paper", "68.04", "62.75", "61.04", "+5.29", "+7.00", "", "", ""]
+    assert table[0] == ["the paper", "68.04", "62.75", "61.04", "+5.29", "+1.71", "", "", "", "", ""]
     assert table[1][:4] == ["as we read it", "80.00", "71.67", "70.00"]
     assert {len(row) for row in table} == {len(header)}
     assert len(table) == 1 + len(readings)
@@ -68,15 +77,17 @@ def test_readings_of_local_steps_are_of_round_19_and_paired_with_the_fewest() ->
     later = [row | {"accuracy": 0.0} for row in steps]  # the end of longer runs
     readings = list(readings_of_local_steps(later))
     assert [one.name for one in readings] == ["τ = 1", "τ = 5", "τ = 10"]
-    assert [one.order for one in readings] == ["unclear", "unclear", "unclear"]  # FedAvg: 10 ± 37
+    assert [one.order for one in readings] == ["in the means"] * 3
+    assert [one.num_in_order for one in readings] == [2, 2, 2]  # FedAvg is ahead of one seed's Per-FedAvg
     assert [one.lead.mean for one in readings] == pytest.approx([25 / 3, 55 / 3, 85 / 3])
     assert [one.change.count for one in readings] == [0, 3, 3]
     assert readings[2].change.mean == pytest.approx(20.0)
     header, table = steps_table(readings)
     assert {len(row) for row in table} == {len(header)}
-    assert (header[-1], table[0][-1]) == ("paper's order", "unclear")
-    seen = order_seen("fashion-mnist", readings)
-    assert seen == "**Fashion-MNIST**: of 3 readings, the paper's order is seen under none"
+    assert (header[-1], table[0][-1]) == ("paper's order", "in the means")
+    assert order_seen("fashion-mnist", readings).endswith(
+        "in the means alone under “τ = 1”, “τ = 5”, “τ = 10”"
+    )
 
 
 def test_figures_of_schemes_have_their_means() -> None:
@@ -86,32 +97,81 @@ def test_figures_of_schemes_have_their_means() -> None:
     assert table[0][1].startswith("80 ± 25")
 
 
-def judged(*decisions: str) -> JudgedClaim:
-    """A claim of parts called a, b, c …, decided like this."""
-    outcome = Outcome(mean=1.0, half_width=0.5, count=4, p_value=0.2, sign_flip_p=0.2, is_for=True)
+def test_times_have_medians_and_ranges_as_their_mean_does_not_exist() -> None:
+    slow = [row | {"delay_s": delay} for row, delay in zip(accuracy_rows(), (5.0, 9.0, 4e6) * 3, strict=True)]
+    header, table = figures_table(slow, {"delay_s": "time"})
+    assert header == ("", "time", "seeds")
+    assert table[0] == ["NUFM", "9 (5 to 4,000,000)", 3]
+    nothing = [row | {"delay_s": math.nan} for row in slow]
+    assert figures_table(nothing, {"delay_s": "time"})[1][0][1] == "–"
+
+
+def judged(*decisions: str, untestable: str = "") -> JudgedClaim:
+    """A claim of parts called a, b, c …, decided like this, with 1.00 ± 0.50."""
+    outcome = replace(outcome_of([0.9, 1.1], "above", 0.0), mean=1.0, half_width=0.5, count=4)
     parts = [
-        JudgedPart(
-            Part(name, {}, "above", 0.0), outcome, 0.4, decision, 30 if decision == "undecided" else None
-        )
+        JudgedPart(Part(name, {}, "above", 0.0, "points"), outcome, Corrected(0.4, 1.0, 1.0), decision)
         for name, decision in zip("abcdef", decisions, strict=False)
     ]
-    return JudgedClaim(Claim("C", "text", "Fig. 0", lambda tables: iter(())), tuple(parts))
+    return JudgedClaim(Claim("C", "text", "Fig. 0", lambda tables: iter(()), untestable), tuple(parts))
 
 
-def deciding(*decisions: str) -> str:
-    _, ((*_, text),) = claims_table([judged(*decisions)])
+def deciding(*decisions: str, untestable: str = "") -> str:
+    _, ((*_, text),) = claims_table([judged(*decisions, untestable=untestable)])
     return str(text)
 
 
-def test_a_claim_of_many_parts_names_those_in_its_way() -> None:
-    assert (
-        deciding("holds", "undecided")
-        == "a: 1.00 ± 0.50, holds; b: 1.00 ± 0.50, undecided (≈ 30 seeds would)"
+def test_a_claim_of_many_parts_names_those_in_its_way_and_what_is_left_of_open_ones() -> None:
+    assert deciding("holds", "open") == (
+        "a: 1.00 ± 0.50 points, holds; b: 1.00 ± 0.50 points, open (+0.5 to +1.5 points)"
     )
-    assert deciding("holds", "undecided", "does not hold", "undecided") == (
-        "1 of 4 parts holds; does not hold: c; undecided: b (≈ 30 seeds would), d (≈ 30 seeds would)"
+    assert deciding("holds", "open", "does not hold", "no effect of interest") == (
+        "holds: a; does not hold: c; no effect of interest: d (+0.5 to +1.5 points); "
+        "open: b (+0.5 to +1.5 points)"
     )
-    assert deciding("holds", "holds", "holds") == "3 of 3 parts hold"
-    assert deciding("undecided", "does not hold", "does not hold") == (
-        "none of 3 parts hold; does not hold: b, c; undecided: a (≈ 30 seeds would)"
-    )
+    assert deciding("holds", "holds", "holds") == "holds: a, b, c"
+    assert deciding("holds", untestable="no scale").startswith("no scale; with raw u: a: ")
+
+
+def measured(part: Part, values: list[float]) -> JudgedPart:
+    outcome = outcome_of(values, part.side, part.threshold)
+    own = replace(part, values=dict(enumerate(values)))
+    return JudgedPart(own, outcome, Corrected(0.4, 1.0, 1.0), "open")
+
+
+def test_ratios_are_geometric_counts_have_the_rule_of_three_and_equal_numbers_are_exact() -> None:
+    ratio = measured(Part("r", {}, "below", 0.0, "times", is_ratio=True), [math.log(2.0), math.log(8.0)])
+    assert part_measured(ratio).startswith("4.0 × (")
+    assert part_left(ratio).endswith(" times")
+    never = measured(Part("n", {}, "below", 0.5, num_trials=250), [0.0, 0.0])
+    assert part_measured(never) == "0 of 250, below 1.2 % at 95 %"
+    assert part_measured(measured(Part("n", {}, "below", 0.5, num_trials=250), [2.0, 1.0])) == "3 of 250"
+    same = measured(Part("s", {}, "above", 0.0, "%"), [-2.0, -2.0])
+    assert (part_measured(same), part_left(same)) == ("−2 %, exact", "")
+    assert part_left(measured(Part("o", {}, "above", 0.0), [1.0])) == "one seed excludes nothing"
+
+
+def test_the_table_of_parts_has_every_question() -> None:
+    part = Part("lead", {}, "above", 0.0, "points", "+5.00", 5.0, 2.5)
+    own = measured(part, [1.0, 2.0, 3.0])
+    one = JudgedClaim(Claim("C1", "t", "s", lambda tables: iter(())), (own,))
+    header, (row,) = parts_table([one])
+    cells = dict(zip(header, row, strict=True))
+    assert cells["claimed"] == "above 0 points"
+    assert cells["mean, 95 %"] == "2.0 ± 2.5 points"
+    assert cells["one run, 95 %"] == "2.0 ± 5.0"  # sqrt(4) as wide
+    assert (cells["the paper"], cells["smallest effect of interest"]) == ("+5.00", "2.5 points")
+    assert cells["is there an effect: p (Holm)"] == "0.074 (0.4)"
+    plain = JudgedClaim(one.claim, (measured(Part("x", {}, "within", 5.0, "%"), [1.0, 2.0]),))
+    _, (row,) = parts_table([plain])
+    assert row[6:12] == ["", "", "", "", "", ""]
+
+
+def test_a_study_names_its_findings() -> None:
+    part = Part("lead", {}, "above", 0.0, "points", interest=1.0)
+    found = [
+        replace(measured(part, [1.0, 1.2]), decision=name) for name in ("holds", "does not hold", "open")
+    ]
+    _, table = study_table(found)
+    assert [row[-1] for row in table] == ["above zero", "below zero", "open"]
+    assert table[0][4] == "1 points"

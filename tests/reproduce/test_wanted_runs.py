@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from fedwave.errors import RunError
+from fedwave.errors import DataError, RunError
 from fedwave.reproduce.items import FULL, ITEMS
+from fedwave.reproduce.outputs import finished_runs
 from fedwave.reproduce.profile import QUICK
 from fedwave.reproduce.steps import ARMS
 from fedwave.reproduce.wanted_runs import (
@@ -17,15 +18,19 @@ from fedwave.reproduce.wanted_runs import (
     RunCosts,
     WantedRun,
     grouped,
+    made_together,
     missing_runs,
     relative_cost,
     wanted_runs,
 )
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
+from fedwave.runs.provenance import processor
 
 
-def kept(key: str, *, seconds: float = 11.5, num_remembered: int = 0) -> KeptRun:
-    return KeptRun(key, "", {}, 1, seconds, num_remembered, {"accuracy": 0.5}, {name: [1.0] for name in FULL})
+def kept(key: str, *, seconds: float = 11.5, num_remembered: int = 0, made_on: str | None = None) -> KeptRun:
+    made_with = {"processor": made_on or processor()}
+    figures, curves = {"accuracy": 0.5}, {name: [1.0] for name in FULL}
+    return KeptRun(key, "", made_with, 1, seconds, num_remembered, figures, curves)
 
 
 def test_runs_are_grouped_by_what_they_share(tmp_path) -> None:
@@ -100,6 +105,51 @@ def test_a_run_without_the_curves_that_an_item_needs_is_missing(tmp_path) -> Non
     assert run.found(results) is None
     results.add(replace(kept(run.key), curves={**curves, **{name: [1.0] for name in FULL}}))
     assert run.found(results) is not None
+
+
+def test_what_is_compared_comes_from_one_kind_of_processor(tmp_path) -> None:
+    wanted = list(wanted_runs(ITEMS["fig-4"], QUICK, num_seeds=1))
+    here, other = KeptRuns(tmp_path / "here"), "another processor"
+    for run in wanted[:-1]:
+        here.add(kept(run.key))
+    here.add(kept(wanted[-1].key, made_on=other))
+    assert made_together(wanted, here) is None
+    assert [run.key for run in missing_runs(wanted, here)] == [wanted[-1].key]
+    elsewhere = KeptRuns(tmp_path / "elsewhere")
+    for run in wanted:
+        elsewhere.add(kept(run.key, made_on=other))
+    assert [run.processor for run in made_together(wanted, elsewhere) or ()] == [other] * len(wanted)
+    assert missing_runs(wanted, elsewhere) == []  # complete: it is not made again
+
+
+def test_the_report_takes_one_processors_runs_and_prefers_those_with_all_curves(tmp_path) -> None:
+    item, store = ITEMS["fig-4"], KeptRuns(tmp_path / "runs")
+    wanted = list(wanted_runs(item, QUICK, num_seeds=2))
+    for run in wanted:
+        store.add(replace(kept(run.key, made_on="old"), curves={"heldout_loss": [1.0]}))
+    store.gather()
+    for run in wanted:
+        if run.seed == 1 or run is wanted[0]:
+            store.add(kept(run.key, made_on="new"))
+    found = finished_runs(item, QUICK, store, num_seeds=2)
+    assert [(run.seed, own.processor) for run, own in found] == [
+        (run.seed, "new" if run.seed == 1 else "old") for run in wanted
+    ]
+    # Of seed 1 one processor has everything; of seed 0 this one has made nothing with all curves.
+    assert {run.seed for run in missing_runs(wanted, store)} == {0}
+    assert len(missing_runs(wanted, store)) == len(wanted) // 2
+    store.gather()
+    assert {run.processor for run in store.every(wanted[0].key)} == {"old", "new"}
+
+
+def test_a_dataset_that_is_not_here_is_guessed(monkeypatch) -> None:
+    def absent(*_: object, **__: object) -> KeptRun:
+        raise DataError("no data")
+
+    monkeypatch.setattr("fedwave.reproduce.wanted_runs.single_run", absent)
+    costs = RunCosts()
+    assert costs.measure("digits", {"digits"}, None) == ["digits"]
+    assert costs.seconds_of_a_round == {}
 
 
 def test_a_run_serves_all_points_that_want_it(tmp_path) -> None:

@@ -55,7 +55,12 @@ def reproduce_command(
         show_default=False,
     ),
     costs: bool = typer.Option(
-        False, "--list", help="Say what each item costs in runs and, measured here, in minutes; run nothing."
+        False,
+        "--list",
+        help="Say what each item costs in runs and minutes, measured here or, without the data, guessed.",
+    ),
+    report_only: bool = typer.Option(
+        False, "--report-only", help="Run nothing: write the report of what is finished."
     ),
     data_dir: Path | None = DATA_DIR,
     quiet: bool = QUIET,
@@ -88,11 +93,13 @@ def reproduce_command(
         return
     console = Console(stderr=True, quiet=quiet)
     try:
-        made = work.reproduce(request, folder, progress=lambda now: _tell(console, now))
+        made = work.reproduce(
+            request, folder, runs_nothing=report_only, progress=lambda now: _tell(console, now)
+        )
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted("Finished runs are kept. Go on with the same command.") from None
     for one in made.claims:
-        typer.echo(f"{one.claim.name}  {one.verdict:15}  {one.claim.text} ({one.claim.source})")
+        typer.echo(f"{one.claim.name:3}  {one.verdict:28}  {one.claim.text} ({one.claim.source})")
     typer.echo(f"Report: {made.report}")
 
 
@@ -110,10 +117,13 @@ def _print_costs(found: list[ItemCost], jobs: int) -> None:
     for heading in ("item", "", "runs", "missing", f"minutes with {jobs} at once"):
         table.add_column(heading, justify="left" if heading in ("item", "") else "right")
     for cost in found:
-        table.add_row(cost.item, cost.title, str(cost.num_runs), str(cost.num_missing), f"{cost.minutes:.1f}")
+        minutes = f"{'≈ ' if cost.is_guess else ''}{cost.minutes:.1f}"
+        table.add_row(cost.item, cost.title, str(cost.num_runs), str(cost.num_missing), minutes)
     total = sum(cost.minutes for cost in found)
     table.add_row("all", "", "", str(sum(cost.num_missing for cost in found)), f"{total:.1f}")
     Console().print(table)
+    if any(cost.is_guess for cost in found):
+        typer.echo("≈: guessed, as not all datasets are here; see: fedwave datasets")
 
 
 def _minutes(seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -13,7 +13,7 @@ from fedwave import __version__
 from fedwave.errors import RunError
 from fedwave.intervals import interval
 from fedwave.pages.page import Section, html_table, page
-from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_over_seeds
+from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_over_seeds
 from fedwave.plots.runs import run_chart
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
@@ -71,7 +71,7 @@ def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
 def _selection(groups: Groups) -> list[Section]:
     """Return how often each device was selected, most often first: a fair scheme draws a flat line."""
     series = []
-    for index, (name, group) in enumerate(groups.items()):
+    for name, group in groups.items():
         shares = []
         for run in group:
             chosen = run.columns.get("selected_devices")
@@ -92,7 +92,7 @@ def _selection(groups: Groups) -> list[Section]:
         if shares:
             length = min(map(len, shares))
             rows = [share[:length].tolist() for share in shares]
-            series.append(series_over_seeds(name, range(1, length + 1), rows, **nth_look(index)))
+            series.append(series_over_seeds(name, range(1, length + 1), rows, **looks_of(list(groups))[name]))
     if not series:
         return []
     panel = ChartPanel(
@@ -119,24 +119,24 @@ def _over_a_cell(groups: Groups) -> list[Section]:
 
 
 def _phases(groups: Groups) -> Chart:
-    panels = []
+    panels, looks = [], looks_of(list(groups))
     for phase in PHASES:
         series = [
-            _bar(name, [float(np.nansum(run.curve(f"{phase}_energy_j"))) for run in group], index)
-            for index, (name, group) in enumerate(groups.items())
+            _bar(name, [float(np.nansum(run.curve(f"{phase}_energy_j"))) for run in group], looks[name])
+            for name, group in groups.items()
         ]
         if any(one.mean[0] > 0 for one in series):
             panels.append(ChartPanel(phase, "energy of all rounds [J]", "", tuple(series), kind="bars"))
     return Chart("phases", "Energy by phase", "Joules of all devices over all rounds.", tuple(panels), 3)
 
 
-def _bar(name: str, values: list[float], index: int) -> Series:
-    return series_over_seeds(name, (0.0,), [[value] for value in values], **nth_look(index))
+def _bar(name: str, values: list[float], look: Mapping[str, Any]) -> Series:
+    return series_over_seeds(name, (0.0,), [[value] for value in values], **look)
 
 
 def _per_device(groups: Groups) -> list[Chart]:
     series = []
-    for index, (name, group) in enumerate(groups.items()):
+    for name, group in groups.items():
         rows = []
         for run in group:
             if not (run.path / DEVICES).exists():
@@ -147,7 +147,9 @@ def _per_device(groups: Groups) -> list[Chart]:
         if rows:
             length = min(map(len, rows))
             values = [row[:length].tolist() for row in rows]
-            series.append(series_over_seeds(name, range(1, length + 1), values, **nth_look(index)))
+            series.append(
+                series_over_seeds(name, range(1, length + 1), values, **looks_of(list(groups))[name])
+            )
     if not series:
         return []
     panel = ChartPanel("", "devices, the thirstiest first", "energy of all rounds [J]", tuple(series))
@@ -158,11 +160,13 @@ def _terms(groups: Groups) -> Chart:
     panels = []
     for column, label in TERMS:
         series = []
-        for index, (name, group) in enumerate(groups.items()):
+        for name, group in groups.items():
             length = min(run.num_rounds for run in group)
             rows = [run.curve(column)[:length].tolist() for run in group]
             if all(math.isfinite(value) for row in rows for value in row):
-                series.append(series_over_seeds(name, range(1, length + 1), rows, **nth_look(index)))
+                series.append(
+                    series_over_seeds(name, range(1, length + 1), rows, **looks_of(list(groups))[name])
+                )
         panels.append(ChartPanel("", "round", f"{label} of a round", tuple(series)))
     caption = "Problem (P) of each round: the objective and its terms, before weighting."
     return Chart("terms", "Objective by round", caption, tuple(panels), 4)

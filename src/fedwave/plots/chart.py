@@ -10,13 +10,15 @@ from typing import Any, Literal
 import numpy as np
 
 from fedwave.intervals import interval
-from fedwave.plots.style import COLOURS
+from fedwave.plots.style import COLOURS, SCHEME_COLOURS
 from fedwave.units import FloatArray
 
-Kind = Literal["line", "bars"]
+Kind = Literal["line", "bars", "dots"]
 Curve = tuple[FloatArray, FloatArray]  # x and y of one run
 MAX_POINTS = 500  # of a mean whose seeds have different x: more than a picture shows
-MAX_ROOM = 0.5  # for intervals above and below the means, as a share of the range of the means
+MAX_ROOM = 1.0  # for intervals above and below the means, as a share of the range of the means
+MIN_SPAN = 0.1  # of an axis, as a share of its values: a change of 0.1 % is not drawn as a cliff
+ALIKE = 1e-9  # relative difference of curves that coincide
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,27 @@ class ChartPanel:
     has_log_x: bool = False
     has_log_y: bool = False
     mark_x: float | None = None  # a vertical line, e.g. the round that the paper reads
+    mark_y: float | None = None  # a horizontal line, e.g. no difference
 
     @property
     def y_range(self) -> tuple[float, float] | None:
-        """The part of the y-axis to show: the means and as much of wide intervals as leaves them readable."""
+        """The part of the y-axis to show: the means and as much of wide intervals as leaves them readable.
+
+        It is never less than a tenth of the values themselves.
+        """
         means = [v for one in self.series for v in one.mean if math.isfinite(v)]
         edges = [v for one in self.series for v in (*one.low, *one.high) if math.isfinite(v)]
-        if self.has_log_y or not means or min(means) == max(means):
+        if self.has_log_y or not means:
             return None
-        room = MAX_ROOM * (max(means) - min(means))
+        if self.mark_y is not None:
+            means, edges = [*means, self.mark_y], [*edges, self.mark_y]
+        room = MAX_ROOM * (max(means) - min(means)) or math.inf
         low, high = max(min(edges), min(means) - room), min(max(edges), max(means) + room)
+        short = MIN_SPAN * max(map(abs, means)) - (high - low)
+        if short > 0:
+            low, high = low - short / 2.0, high + short / 2.0
         margin = 0.04 * (high - low)
-        return low - margin, high + margin
+        return (low - margin, high + margin) if margin > 0 else None
 
 
 @dataclass(frozen=True)
@@ -86,9 +97,15 @@ def series_over_seeds(
     return _series(name, x, values, np.array([one.half_width for one in shown]), look)
 
 
-def nth_look(index: int) -> dict[str, Any]:
-    """Return the colour of a series by its place; when all colours are in use, lines are dashed."""
-    return {"colour": COLOURS[index % len(COLOURS)], "is_dashed": index >= len(COLOURS)}
+def looks_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the look of each series: a scheme's own colour, else one that is free; then lines are dashed."""
+    fixed = {name: SCHEME_COLOURS[name] for name in names if name in SCHEME_COLOURS}
+    free = [colour for colour in COLOURS if colour not in fixed.values()] or list(COLOURS)
+    others = [name for name in dict.fromkeys(names) if name not in fixed]
+    looks = {name: {"colour": colour, "is_dashed": False} for name, colour in fixed.items()}
+    for index, name in enumerate(others):
+        looks[name] = {"colour": free[index % len(free)], "is_dashed": index >= len(free)}
+    return looks
 
 
 def series_of_runs(name: str, curves: Sequence[Curve], **look: Any) -> Series | None:
@@ -117,37 +134,65 @@ def paired_series(
     by_scheme: Mapping[str, Mapping[int, Sequence[float]]],
     looks: Mapping[str, Any],
     *,
+    reference: str | None = None,
     is_log: bool = False,
-    is_one_level: bool = False,
 ) -> tuple[Series, ...]:
-    """Return the curves of schemes that ran on the same seeds, with intervals of what differs between them.
+    """Return the curves of schemes that ran on the same seeds, with intervals of what they differ by.
 
-    Seeds differ far more than schemes do, as each has a partition of its own; that part is the same for all
-    schemes and would hide them. It is taken out of the intervals (Cousineau 2005, with Morey's correction):
-    each seed's mean over the schemes is set to the mean of all. The means themselves do not change. With
-    ``is_log`` all is done to logarithms: means are geometric, as fits a logarithmic axis. With
-    ``is_one_level`` a seed's level is its mean over all points of all curves, so that the intervals are also
-    of what differs along a curve; else each x has a level of its own.
+    Seeds differ far more than schemes do, as each has a partition of its own. So the interval around a curve
+    is that of its difference to the ``reference`` (None: the first) on the same seeds: where the reference's
+    line is outside, the two surely differ. The reference has none. The means are those over seeds. With
+    ``is_log`` all is done to logarithms: means are geometric, and intervals are those of ratios.
     """
     shared = sorted(set.intersection(*(set(own) for own in by_scheme.values()))) if by_scheme else []
     if not shared:
         return ()
-    values = np.array([[own[seed] for seed in shared] for own in by_scheme.values()], dtype=np.float64)
-    values = values.reshape(len(by_scheme), len(shared), len(x))  # scheme, seed, x
-    values = np.log(values) if is_log else values
-    over = (0, 2) if is_one_level else (0,)
-    num_levelled = len(by_scheme) * (len(x) if is_one_level else 1)
-    levelled, factor = values, 1.0
-    if num_levelled > 1:
-        level = values.mean(axis=over, keepdims=True)  # of each seed
-        levelled = values - level + level.mean(axis=1, keepdims=True)
-        factor = math.sqrt(num_levelled / (num_levelled - 1))
+    values = {
+        name: np.array([own[seed] for seed in shared], dtype=np.float64).reshape(len(shared), len(x))
+        for name, own in by_scheme.items()
+    }
+    if is_log:
+        values = {name: np.log(own) for name, own in values.items()}
+    base = values[reference if reference in values else next(iter(values))]
     found = []
-    for name, own, flat in zip(by_scheme, values, levelled, strict=True):
-        halves = [factor * interval(column.tolist()).half_width for column in flat.T]
+    for name, own in values.items():
+        halves = [interval(column.tolist()).half_width for column in (own - base).T]
         one = _series(name, x, own, np.array(halves), looks.get(name, {}))
         found.append(_exponential(one) if is_log else one)
     return tuple(found)
+
+
+def merged(chart: Chart) -> Chart:
+    """Return the chart with series that coincide in every panel as one, named by all of them."""
+    names = chart.names
+    together: dict[str, str] = {}
+    for name in names:
+        together[name] = next((first for first in together.values() if _coincide(chart, first, name)), name)
+    labels = {
+        first: " = ".join(name for name in names if together[name] == first) for first in together.values()
+    }
+    panels = tuple(
+        replace(
+            panel,
+            series=tuple(
+                replace(one, name=labels[one.name]) for one in panel.series if together[one.name] == one.name
+            ),
+        )
+        for panel in chart.panels
+    )
+    return replace(chart, panels=panels)
+
+
+def _coincide(chart: Chart, first: str, second: str) -> bool:
+    for panel in chart.panels:
+        found = [one for one in panel.series if one.name in (first, second)]
+        if len(found) == 1:
+            return False
+        if found:
+            a, b = (np.array([*one.x, *one.mean]) for one in found)
+            if a.shape != b.shape or not np.allclose(a, b, rtol=ALIKE, atol=0.0, equal_nan=True):
+                return False
+    return True
 
 
 def _exponential(one: Series) -> Series:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedwave.errors import RunError
 from fedwave.intervals import median_interval
-from fedwave.plots.chart import ChartPanel, nth_look
+from fedwave.plots.chart import ChartPanel, looks_of
 from fedwave.plots.draw_chart import draw_lines, label_of
 from fedwave.plots.runs import run_series
 from fedwave.plots.style import Picture, new_figure, plain
@@ -73,8 +73,9 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None, titl
 
 def _draw_bars(axis: Any, groups: Mapping[str, Sequence[FinishedRun]], cost: CostName, target: float) -> None:
     first = next(iter(groups.values()))
-    for row, group in enumerate(groups.values()):
-        colour = nth_look(row)["colour"]
+    looks = looks_of(list(groups))
+    for row, (name, group) in enumerate(groups.items()):
+        colour = looks[name]["colour"]
         paid = [run.cost_of_reaching(target) for run in group]
         values = [float(getattr(one, cost)) for one in paid if one is not None]
         label = f"not reached by {len(group)} seeds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from fedwave.plots.style import Picture, new_figure, plain, set_log_scale
 
 MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
+MAX_LINE = 26  # letters of a bar's name in one line
 LABEL_SHARE = 0.06  # of an axis that a label takes
 
 
@@ -27,7 +29,10 @@ def draw_chart(chart: Chart, *, title: str | None = None) -> Picture:
     legend_height = 0.22 * -(-len(labels) // in_a_row)
     figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
     for axis, panel in zip(axes, chart.panels, strict=False):
-        handles |= _bars(axis, panel) if panel.kind == "bars" else draw_lines(axis, panel)
+        if panel.kind == "line":
+            handles |= draw_lines(axis, panel)
+        else:
+            handles = _bars(axis, panel) | handles  # a legend shows lines, where there are any
         axis.set_title(plain(panel.title), fontsize=9)
         axis.set_xlabel(panel.x_label, fontsize=8.5)
         axis.set_ylabel(panel.y_label, fontsize=8.5)
@@ -82,6 +87,8 @@ def draw_lines(axis: Any, panel: ChartPanel) -> dict[str, Any]:
             axis.minorticks_off()
     if panel.has_log_y:
         set_log_scale(axis.yaxis, *_range([y for series in panel.series for y in series.mean]))
+    if panel.mark_y is not None:
+        axis.axhline(panel.mark_y, color="#888888", linewidth=0.8)
     if panel.mark_x is not None:
         axis.axvline(panel.mark_x, color="#888888", linewidth=0.8, linestyle=":")
     return handles
@@ -96,11 +103,28 @@ def _band(series: Series, panel: ChartPanel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bars(axis: Any, panel: ChartPanel) -> dict[str, Any]:
-    """Draw one bar for each series, named on the axis: the legend need not be looked up."""
+    """Draw one bar for each series, named on the axis: the legend need not be looked up.
+
+    A logarithmic axis has no zero for a bar to begin at: there it is a dot, as where dots are wanted.
+    """
+    has_dots = panel.has_log_y or panel.kind == "dots"
     place = np.arange(len(panel.series))
     handles = {}
     for at, series in zip(place, panel.series, strict=True):
         error = np.array([[series.mean[0] - _band(series, panel)[0][0]], [series.high[0] - series.mean[0]]])
+        if has_dots:
+            handles[series.name] = axis.errorbar(
+                series.mean[0],
+                at,
+                xerr=error if series.low != series.high else None,
+                fmt="o",
+                color=series.colour,
+                markerfacecolor="white" if series.is_dashed else series.colour,
+                markersize=5,
+                capsize=2,
+                elinewidth=1,
+            )
+            continue
         handles[series.name] = axis.barh(
             at,
             series.mean[0],
@@ -111,13 +135,20 @@ def _bars(axis: Any, panel: ChartPanel) -> dict[str, Any]:
             edgecolor="white",
             error_kw={"elinewidth": 1, "ecolor": "#444444", "capsize": 2},
         )
-    axis.set_yticks(place, [plain(series.name) for series in panel.series], fontsize=7)
+    names = ["\n".join(textwrap.wrap(plain(series.name), MAX_LINE)) for series in panel.series]
+    axis.set_yticks(place, names, fontsize=7)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
     if panel.has_log_y:
         set_log_scale(axis.xaxis, *_range([series.mean[0] for series in panel.series]))
+    elif panel.kind == "dots" and panel.y_range is not None:
+        axis.set_xlim(*panel.y_range)
     else:
         axis.set_xlim(left=0)
+    if has_dots:
+        axis.set_ylim(len(panel.series) - 0.5, -0.5)
+    if panel.mark_y is not None:
+        axis.axvline(panel.mark_y, color="#888888", linewidth=0.8)
     return handles
 
 

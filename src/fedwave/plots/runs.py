@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedwave.plots.chart import Chart, ChartPanel, Series, nth_look, series_of_runs
+from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_of_runs
 from fedwave.plots.draw_chart import draw_chart
 from fedwave.plots.style import Picture
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, read_run
@@ -62,9 +62,11 @@ def run_series(
     """Return one column of the runs against another, a series for each name."""
     offset = 1 if x_name == "round" else 0  # a row holds what is true after its round
     found = []
-    for index, (name, group) in enumerate(group_by_name(runs).items()):
+    groups = group_by_name(runs)
+    looks = looks_of(list(groups))
+    for name, group in groups.items():
         curves = [(run.curve(x_name) + offset, scale * run.curve(y_name)) for run in group]
-        found.append(series_of_runs(name, curves, **nth_look(index)))
+        found.append(series_of_runs(name, curves, **looks[name]))
     return tuple(series for series in found if series is not None)
 
 

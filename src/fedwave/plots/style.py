@@ -15,6 +15,23 @@ from fedwave.errors import RunError, import_extra
 # Okabe and Ito's colour-blind safe palette, most distinct first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
 
+# One colour for one scheme in every picture, page and in the explorer (``explore/static/style.css``), where
+# a scheme over a cell has the colour of its method.
+SCHEME_COLOURS = {
+    "NUFM": "#000000",
+    "Per-FedAvg": "#E69F00",
+    "FedAvg": "#56B4E9",
+    "URAL (optimal)": "#009E73",
+    "URAL (IVES)": "#D55E00",
+    "NUFM-Greedy": "#0072B2",
+    "NUFM-Random": "#8A8F98",
+    "RU-Greedy": "#CC79A7",
+    "RU-Random": "#B8A900",
+    "Threshold": "#5B3FA0",
+    "Value-rate": "#4B6B00",
+    "Proportional fair": "#7A5230",
+}
+
 MAX_NAME = 60  # characters of a name in a legend or title
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
 WIDE_DECADES = 2.5  # of a logarithmic axis from which on powers of ten are labels enough

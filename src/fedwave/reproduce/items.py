@@ -117,6 +117,8 @@ class Item:
     name: str
     title: str
     points: Callable[[Profile], list[FigurePoint]]
+    # Runs of a seed that are compared with each other: they count together, and come from one processor.
+    group: Callable[[FigurePoint], str] = lambda point: point.dataset
 
     def seeds(self, profile: Profile, dataset: str) -> int:
         """Return over how many seeds a dataset is run by default."""
@@ -184,7 +186,7 @@ def figure_3(profile: Profile) -> list[FigurePoint]:
     for dataset in profile.step_datasets:
         for steps in profile.num_local_steps:
             for scheme in LEARNERS:
-                point = learner(profile, dataset, scheme)
+                point = replace(learner(profile, dataset, scheme), curves=())
                 if steps > 1:
                     point = learner(_short(profile), dataset, scheme, f"algorithm.num_local_steps={steps}")
                     point = replace(point, with_readings=False, curves=())
@@ -237,8 +239,8 @@ def beyond(profile: Profile) -> list[FigurePoint]:
     """Three meta-gradients, and NUFM with its turning point moved into the gradients."""
     dataset = profile.cell_dataset
     points = [
-        replace(learner(profile, dataset, "NUFM"), parameter="similarity_penalty", value=1.0),
-        learner(profile, dataset, "Per-FedAvg"),
+        replace(learner(profile, dataset, "NUFM"), parameter="similarity_penalty", value=1.0, curves=()),
+        replace(learner(profile, dataset, "Per-FedAvg"), curves=()),
     ]
     for gradient in ("first-order", "hessian-free"):
         point = learner(profile, dataset, "NUFM", f"algorithm.rule={gradient}")
@@ -278,8 +280,7 @@ def readings(profile: Profile) -> list[FigurePoint]:
                     own = (*own, f"evaluation.every={profile.num_rounds}")
                 point = learner(profile, dataset, scheme, *own)
                 curves = ("training_loss",) if len(settings) > 1 else ()
-                if own:
-                    point = replace(point, with_readings=False, curves=curves)
+                point = replace(point, with_readings=point.with_readings and not own, curves=curves)
                 points.append(replace(point, parameter=name))
     return points
 
@@ -358,7 +359,12 @@ ITEMS: dict[str, Item] = {
         Item("fig-5", "Figure 5: the same by the number of blocks", figure_5),
         Item("fig-6", "Figure 6: energy and time by the largest channel gain", figure_6),
         Item("fig-7", "Figure 7: energy and time by the weights of problem (P)", figure_7),
-        Item("readings", "Readings: training where the paper leaves it open", readings),
+        Item(
+            "readings",
+            "Readings: training where the paper leaves it open",
+            readings,
+            lambda point: f"{point.dataset}, {point.parameter}",
+        ),
         Item("beyond", "Beyond the paper", beyond),
         Item("steps", "Steps: whom NUFM chooses, told apart from how far it goes", steps),
         Item("rates", "Rates: accuracy and loss by the meta-learning rate", rates),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,23 @@ from fedwave.reproduce.seed_tables import (
     CURVES,
     SEEDS,
     TEST_READINGS,
+    WITH_LOSS_CURVES,
     Row,
     Tables,
+    curve_row,
     read_rows,
     reading_rows,
     row_of,
     write_rows,
 )
-from fedwave.reproduce.verdicts import JudgedClaim, claim_rows, judge
-from fedwave.reproduce.wanted_runs import WantedRun, wanted_runs
+from fedwave.reproduce.studies import study_of
+from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart, claim_rows, judge, part_row
+from fedwave.reproduce.wanted_runs import WantedRun, made_together, wanted_runs
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 
-READINGS, CLAIMS_TABLE, CONFIGS = "readings.csv", "claims.csv", "configs.toml"
+READINGS, CLAIMS_TABLE, CONFIGS, STUDY = "readings.csv", "claims.csv", "configs.toml", "comparisons.csv"
 Found = list[tuple[WantedRun, KeptRun]]
 
-CURVED = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
 WITH_ALL_CURVES = ("steps", "rates", "robust")  # items whose curves are written as they are kept
 
 
@@ -50,24 +53,29 @@ class Written:
     rows: Sequence[Row] = ()
     charts: Sequence[Chart] = ()
     readings: Sequence[Reading] = ()
+    study: Sequence[JudgedPart] = ()  # comparisons that judge no claim
+    wanted_seeds: Mapping[str, int] = field(default_factory=dict)  # by dataset, of this request
 
 
 def finished_runs(item: Item, profile: Profile, kept: KeptRuns, *, num_seeds: int | None) -> Found:
-    """Return an item's finished runs, also beyond the seeds asked for.
+    """Return an item's finished runs, also beyond the seeds asked for, and without newer curves.
 
-    A seed counts for a dataset once all of the item's points are finished: half a figure would be compared
-    with nothing, or, drawn from what other items have run, with itself.
+    A seed counts for a group of points once all of them are finished on one kind of processor: half a figure
+    would be compared with nothing, or, drawn from what other items have run, with itself.
     """
     most = max(num_seeds or 0, *(item.seeds(profile, dataset) for dataset in profile.datasets))
-    found: Found = []
-    incomplete = set[tuple[str, int]]()
-    for run in wanted_runs(item, profile, num_seeds=most):
-        own = run.found(kept)
-        if own is None:
-            incomplete.add((run.point.dataset, run.seed))
-        else:
-            found.append((run, own))
-    return [(run, own) for run, own in found if (run.point.dataset, run.seed) not in incomplete]
+    wanted = list(wanted_runs(item, profile, num_seeds=most))
+    groups: dict[tuple[str, int], list[int]] = {}
+    for at, run in enumerate(wanted):
+        groups.setdefault((run.group, run.seed), []).append(at)
+    usual = Counter(one.processor for run in wanted for one in kept.every(run.key)).most_common(1)
+    prefer = [name for name, _ in usual]
+    found: dict[int, KeptRun] = {}
+    for places in groups.values():
+        runs = [wanted[at] for at in places]
+        own = made_together(runs, kept) or made_together(runs, kept, with_curves=False, prefer=prefer)
+        found |= dict(zip(places, own or (), strict=own is not None))
+    return [(run, found[at]) for at, run in enumerate(wanted) if at in found]
 
 
 def write_item(
@@ -75,12 +83,15 @@ def write_item(
 ) -> Written:
     """Write one item's files; of an item without a finished run, nothing."""
     found = finished_runs(item, profile, kept, num_seeds=num_seeds)
+    wanted = {
+        point.dataset: num_seeds or item.seeds(profile, point.dataset) for point in item.points(profile)
+    }
     if not found:
-        return Written(item)
+        return Written(item, wanted_seeds=wanted)
     own = folder / item.name
     write_rows(own / SEEDS, [row_of(*one) for one in found])
-    if item.name in CURVED:
-        write_rows(own / CURVES, [_curve_row(*one, profile.num_rounds) for one in found])
+    if item.name in WITH_LOSS_CURVES:
+        write_rows(own / CURVES, [curve_row(*one, profile.num_rounds) for one in found])
     if item.name in WITH_ALL_CURVES:
         write_rows(own / CURVES, [row for one in found for row in _curve_rows(*one)])
     (own / CONFIGS).write_text(_configs(found), encoding="utf-8")
@@ -94,7 +105,10 @@ def write_item(
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
         draw_chart(chart).save(own / f"{chart.name}.png")
-    return Written(item, rows, charts, readings)
+    study = study_of(item.name, rows, read_rows(own / CURVES) if item.name in WITH_ALL_CURVES else ())
+    if study:
+        write_rows(own / STUDY, [part_row(part) for part in study])
+    return Written(item, rows, charts, readings, study, wanted)
 
 
 def write_claims(folder: Path) -> list[JudgedClaim]:
@@ -107,20 +121,9 @@ def write_claims(folder: Path) -> list[JudgedClaim]:
 def _readings(item: Item, rows: Sequence[Row], own: Path) -> list[Reading]:
     """Return the readings that an item's files show: other tests of Table II's models, or other training."""
     if item.name == "table-2":
-        return list(readings_of_the_test(read_rows(own / TEST_READINGS)))
+        return readings_of_the_test(read_rows(own / TEST_READINGS))
     found = {"readings": readings_of_training, "fig-3": readings_of_local_steps}.get(item.name)
-    return list(found(rows)) if found else []
-
-
-def _curve_row(run: WantedRun, kept: KeptRun, num_rounds: int) -> dict[str, Any]:
-    """Return a run's loss after each round, in one row; nothing after its last."""
-    losses = kept.curve("heldout_loss").tolist()
-    losses += [float("nan")] * (num_rounds - len(losses))
-    return {
-        **run.point.labels,
-        "seed": run.seed,
-        **{f"loss_{k}": loss for k, loss in enumerate(losses, start=1)},
-    }
+    return found(rows) if found else []
 
 
 def _curve_rows(run: WantedRun, kept: KeptRun) -> Iterator[dict[str, Any]]:

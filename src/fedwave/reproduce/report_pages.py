@@ -21,70 +21,44 @@ from fedwave.reproduce.report_tables import (
     parts_table,
     readings_table,
     steps_table,
+    study_table,
+)
+from fedwave.reproduce.report_texts import (
+    INTRODUCTION,
+    MEDIANS_NOTE,
+    MISSING,
+    QUICK,
+    READ_AS,
+    STUDIED,
+    TABLE_2,
+    TEST,
+    TINY,
+    TITLE,
+    WORDS,
 )
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import SEEDS
+from fedwave.reproduce.studies import STUDIES
 from fedwave.reproduce.verdicts import JudgedClaim
 from fedwave.runs.provenance import NUMERICS_VERSION, versions
 
-TITLE = "Efficient federated meta-learning over wireless networks, reproduced"
-PAPER_LINK = "https://arxiv.org/abs/2108.06453"
-CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
-INTRODUCTION = (
-    "Every table and figure of "
-    f"[Efficient Federated Meta-Learning over Multi-Access Wireless Networks]({PAPER_LINK}) (Yue et al.), "
-    "made again by `fedwave reproduce`. Verdicts follow from the numbers by a stated test; none is written "
-    "by hand."
-)
-QUICK = (
-    "**A quick look** on the embedded digits, with few seeds and rounds: it shows that everything works, "
-    "and says nothing about the paper."
-)
-TEST = (
-    "Each seed is one partition, one first model and one cell, the same for all schemes. A part of a claim "
-    "is a number for each seed; Student's t-test over seeds decides on which side of its threshold the mean "
-    "lies (“within”: two one-sided tests), after Holm's correction over all parts of all claims, at 5 %. A "
-    "claim holds if all of its parts do. Beside an undecided part stands how many seeds would probably "
-    "decide it. `claims.csv` also has the exact sign-flip test of each part, which assumes less and, with "
-    "few seeds, can decide nothing after the correction."
-)
-TINY = "Where the paper says ImageNet, this is Tiny ImageNet (64 × 64 pixels, 200 classes)."
-TABLE_2 = (
-    "In parentheses: the paper. Accuracies vary with a seed's partition, which all schemes share; leads are "
-    "taken seed by seed, so that only their intervals compare schemes."
-)
-TESTED = "The same models, tested otherwise: what the paper leaves open about its test."
-TRAINED = "Trained otherwise: what the paper leaves open about its training."
-STEPPED = (
-    "Accuracies in round 19 beside the losses of the figure: with how many local steps is the order of Table "
-    "II seen? The paper's own table is for τ = 1, after all rounds. Seed by seed, “paper's order” as under "
-    "Table II."
-)
-READINGS = (
-    "One reading is changed at a time, on the same seeds. “Paper's order”: yes if both leads of NUFM are "
-    "above zero by their 95 % intervals, no if one is below, else unclear. “Paper's lead”: whether its lead "
-    "over Per-FedAvg lies in the interval of ours; unclear if zero does as well. These intervals are not "
-    "corrected for their number."
-)
-READ_AS = {"table-2": f"{TESTED} {READINGS}", "readings": f"{TRAINED} {READINGS}", "fig-3": STEPPED}
+CLASSES = {"holds": "holds", "part": "part", "fails": "fails", "open": "open"}
 
 
 def html_report(profile: Profile, written: Sequence[Written], claims: Sequence[JudgedClaim]) -> str:
     """Return the report as one HTML file."""
     header, rows = claims_table(claims)
     for row, one in zip(rows, claims, strict=True):
-        row[1] = Html(
-            f'<span class="verdict {CLASSES.get(one.verdict, "open")}">{escape(one.verdict)}</span>'
-        )
+        row[1] = Html(f'<span class="verdict {CLASSES[one.standing]}">{escape(one.verdict)}</span>')
     parts = html_table(*parts_table(claims), css="parts")
     body = (
         html_table(header, rows, css="claims")
-        + f'<p class="soft">{_html(TEST)}</p>'
+        + f'<p class="soft">{_html(TEST)}</p><p class="soft">{_html(WORDS)}</p>'
         + f"<details><summary>Every part of every claim</summary>{parts}</details>"
     )
     sections = [
         Section("claims", "The paper's claims", body),
-        *(_section(one, profile) for one in written if one.rows),
+        *(_section(one) for one in written if one.rows or one.item.name in STUDIES),
         Section(
             "how",
             "Settings, versions, commands",
@@ -99,11 +73,13 @@ def markdown_report(profile: Profile, written: Sequence[Written], claims: Sequen
     """Return the report as Markdown, with the pictures beside it."""
     parts = [f"# {TITLE}", *_introduction(profile)]
     parts.append("The same with charts that answer to the mouse: [report.html](report.html).")
-    parts += ["## The paper's claims", markdown_table(*claims_table(claims)), TEST]
+    parts += ["## The paper's claims", markdown_table(*claims_table(claims)), TEST, WORDS]
     for one in written:
+        if not one.rows and one.item.name in STUDIES:
+            parts += [f"## {one.item.title}", *_notes(one)]
         if one.rows:
             name = one.item.name
-            parts += [f"## {one.item.title}", *_notes(one, profile)]
+            parts += [f"## {one.item.title}", *_notes(one)]
             for said, table in _tables(one):
                 parts += [*said, markdown_table(*table)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
@@ -113,8 +89,10 @@ def markdown_report(profile: Profile, written: Sequence[Written], claims: Sequen
     return "\n\n".join(parts) + "\n"
 
 
-def _section(one: Written, profile: Profile) -> Section:
-    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one, profile))
+def _section(one: Written) -> Section:
+    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one))
+    if not one.rows:
+        return Section(one.item.name, one.item.title, notes)
     tables = "".join(
         "".join(f"<p>{_html(text)}</p>" for text in said) + html_table(*table) for said, table in _tables(one)
     )
@@ -127,19 +105,26 @@ def _section(one: Written, profile: Profile) -> Section:
     return Section(name, one.item.title, notes + tables, one.charts, f'<p class="soft">{_html(files)}</p>')
 
 
-def _notes(one: Written, profile: Profile) -> list[str]:
+def _notes(one: Written) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
-    seeds: dict[str, set[int]] = {point.dataset: set() for point in one.item.points(profile)}
+    if not one.rows:
+        return [MISSING.format(one.item.name)]
+    seeds: dict[str, set[int]] = {dataset: set() for dataset in one.wanted_seeds}
     for row in one.rows:
-        seeds[row["dataset"]].add(row["seed"])
+        seeds.setdefault(row["dataset"], set()).add(row["seed"])
     counts, is_short = [], False
     for dataset, own in seeds.items():
-        wanted = one.item.seeds(profile, dataset)
+        wanted = one.wanted_seeds.get(dataset, 0)
         is_short |= len(own) < wanted
         counts.append(
             f"{DATASETS.get(dataset, dataset)} {len(own)}" + (f" of {wanted}" if len(own) < wanted else "")
         )
-    missing = " **Not all runs were made; a seed counts once all of its runs are.**" if is_short else ""
+    missing = ""
+    if is_short:
+        missing = (
+            " **Not all runs were made; a seed counts once all of its runs are, on one kind of processor.** "
+            f"The rest: `fedwave reproduce {one.item.name}`."
+        )
     return [
         f"Seeds: {', '.join(counts)}.{missing}",
         *([TINY] if seeds.get("tiny-imagenet") else []),
@@ -152,9 +137,11 @@ def _tables(one: Written) -> list[tuple[Sequence[str], Table]]:
     if one.item.name == "table-2":
         tables.append(([TABLE_2], accuracy_table(one.rows)))
     if one.item.name == "fig-4":
-        tables.append(([], figures_table(one.rows, CELL_FIGURES)))
+        tables.append(([MEDIANS_NOTE], figures_table(one.rows, CELL_FIGURES)))
     if one.item.name == "beyond":
         tables.append(([], figures_table(one.rows, GRADIENT_FIGURES)))
+    if one.study:
+        tables.append(([STUDIED], study_table(one.study)))
     before = [READ_AS[one.item.name]] if one.readings else []
     for dataset, own in by_dataset(one.readings).items():
         if one.item.name == "fig-3":
@@ -182,7 +169,8 @@ def _how(profile: Profile, written: Sequence[Written]) -> list[str]:
         f"h_max ∈ {_set(profile.max_gains)}, η₁, η₂ ∈ {_set(profile.weights)}",
         "Loss and accuracy are means over the held-out devices after one adaptation step on their "
         "support sets; "
-        "“round 19” is after 19 rounds; energy and time are means over a run's rounds, in the paper's "
+        "“round 19” is after 19 rounds; a run's energy and time are those of all its rounds over their "
+        "number, in the paper's "
         f"normalised units: over {profile.num_rounds} rounds in Figure 4, over {ROUND_OF_THE_PAPER} in "
         "Figures 5 to 7, whose runs end there",
         f"Runs in this report: {num_runs}. The command in a run's row of `{SEEDS}` alone gives the same "

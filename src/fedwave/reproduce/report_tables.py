@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any
 
-from fedwave.intervals import Interval, interval
-from fedwave.reproduce.claims import TABLE_2
+from fedwave.intervals import Interval, Ratio, interval, short_number
+from fedwave.reproduce.inference import most_often
 from fedwave.reproduce.items import LEARNERS
+from fedwave.reproduce.learning_claims import TABLE_2
+from fedwave.reproduce.parts import Part
 from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.scheme_styles import DATASETS, shown_scheme
 from fedwave.reproduce.seed_tables import Row, paired
-from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
+from fedwave.reproduce.studies import finding
+from fedwave.reproduce.verdicts import AGAINST, HOLDS, OPEN, SMALL, SMALLER, JudgedClaim, JudgedPart
 
 Table = tuple[Sequence[str], list[list[Any]]]
 
 CLAIM_HEADER = ("", "verdict", "the paper says", "where", "seeds", "what decides")
-PART_HEADER = ("", "measured for each seed", "claimed", "paper", "mean ± 95 %", "seeds", "p", "p (Holm)", "")
+PART_HEADER = (
+    "",
+    "measured for each seed",
+    "claimed",
+    "mean, 95 %",
+    "seeds",
+    "is there an effect: p (Holm)",
+    "smallest effect of interest",
+    "is it smaller: p (Holm)",
+    "the paper",
+    "is it as large: p (Holm)",
+    "one run, 95 %",
+    "could that be the paper's run: p",
+    "",
+)
 READING_HEADER = (
     "reading",
     *(f"{scheme} [%]" for scheme in LEARNERS),
     "NUFM − Per-FedAvg [points]",
-    "NUFM − FedAvg [points]",
+    "Per-FedAvg − FedAvg [points]",
     "change of the first lead",
+    "seeds in the paper's order",
     "paper's order",
+    "one run's first lead",
     "paper's lead",
 )
 SIDES = {"above": "above ", "below": "below ", "within": "within ±"}
-# Columns of seeds.csv and what the report calls them; of a round.
+# Columns of seeds.csv and what the report calls them; of a round. Times have no mean in the paper's cell.
 CELL_FIGURES = {
     "accuracy": "accuracy [%]",
     "energy_j": "energy [normalised]",
@@ -39,6 +59,7 @@ CELL_FIGURES = {
     "received": "uploads",
     "iterations": "iterations",
 }
+MEDIANS = ("energy_j", "delay_s", "objective", "contribution")
 GRADIENT_FIGURES = {
     "accuracy": "accuracy [%]",
     "loss_19": "loss, round 19",
@@ -64,7 +85,7 @@ def parts_table(claims: Sequence[JudgedClaim]) -> Table:
 
 
 def accuracy_table(rows: Sequence[Row]) -> Table:
-    """Return Table II: accuracies over seeds and leads within seeds, the paper's in parentheses."""
+    """Return Table II: each number's interval of the mean, that of one run, and the paper's beside them."""
     schemes = list(LEARNERS)
     header = [
         "",
@@ -92,7 +113,7 @@ def accuracy_table(rows: Sequence[Row]) -> Table:
 
 
 def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
-    """Return a row for each scheme and setting, with means and 95 % intervals over seeds."""
+    """Return a row for each scheme and setting: means and 95 % intervals, or medians and ranges, of seeds."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         name = shown_scheme(row["scheme"], row["counting"])
@@ -103,10 +124,10 @@ def figures_table(rows: Sequence[Row], figures: Mapping[str, str]) -> Table:
     for name, own in groups.items():
         scales = [100.0 if column == "accuracy" else 1.0 for column in figures]
         shown = [
-            interval([scale * row[column] for row in own])
+            _over_seeds([scale * row[column] for row in own], column)
             for column, scale in zip(figures, scales, strict=True)
         ]
-        table.append([name, *("–" if not one.count else str(one) for one in shown), len(own)])
+        table.append([name, *shown, len(own)])
     return ("", *figures.values(), "seeds"), table
 
 
@@ -114,14 +135,36 @@ def readings_table(readings: Sequence[Reading]) -> Table:
     """Return a row for each reading of one dataset, after what the paper has there."""
     table = []
     if paper := TABLE_2.get(readings[0].dataset):
-        leads = (f"{paper[0] - other:+.2f}" for other in paper[1:])
-        table.append(["the paper", *(f"{accuracy:.2f}" for accuracy in paper), *leads, "", "", ""])
+        leads = (f"{better - worse:+.2f}" for better, worse in pairwise(paper))
+        blank = [""] * (len(READING_HEADER) - 6)
+        table.append(["the paper", *(f"{accuracy:.2f}" for accuracy in paper), *leads, *blank])
     return READING_HEADER, [*table, *map(_reading_cells, readings)]
 
 
 def steps_table(readings: Sequence[Reading]) -> Table:
     """Return a row for each number of local steps on one dataset; the paper has no such accuracies."""
-    return ("local steps", *READING_HEADER[1:-1]), [_reading_cells(reading)[:-1] for reading in readings]
+    return ("local steps", *READING_HEADER[1:-2]), [_reading_cells(reading)[:-2] for reading in readings]
+
+
+def study_table(study: Sequence[JudgedPart]) -> Table:
+    """Return a row for each comparison of a study."""
+    header = ("", "mean, 95 %", "seeds", "p (Holm)", "smallest effect of interest", "smaller: p (Holm)", "")
+    table = []
+    for one in study:
+        own, seen, corrected = one.part, one.outcome, one.corrected
+        is_tested = not seen.is_exact and seen.count > 1
+        table.append(
+            [
+                own.name,
+                part_measured(one),
+                str(seen.count),
+                _p_values(seen.p_value, corrected.effect) if is_tested else "–",
+                _interest(own),
+                _p_values(seen.p_small, corrected.small) if is_tested else "–",
+                finding(one),
+            ]
+        )
+    return header, table
 
 
 def points(mean: float, half_width: float, sign: str = "") -> str:
@@ -132,60 +175,126 @@ def points(mean: float, half_width: float, sign: str = "") -> str:
     return f"{shown:{sign}.2f}".replace("-", "−") + ("" if math.isnan(half_width) else f" ± {half_width:.2f}")
 
 
+def part_measured(part: JudgedPart) -> str:
+    """Return a part's mean with its interval; of ratios the geometric one, of counts what they exclude."""
+    own, seen = part.part, part.outcome
+    if own.num_trials:
+        never = f", below {most_often(own.num_trials):.1%} at 95 %".replace("%,", " %,").replace(
+            "% at", " % at"
+        )
+        total = sum(own.values.values())
+        return f"{total:g} of {own.num_trials}" + ("" if total else never)
+    if own.is_ratio:
+        low, high = seen.mean - seen.half_width, seen.mean + seen.half_width
+        return str(Ratio(math.exp(seen.mean), math.exp(low), math.exp(high), seen.count))
+    if seen.is_exact:
+        return f"{short_number(seen.mean + 0.0)} {own.unit}".replace("-", "−").strip() + ", exact"
+    shown = str(Interval(seen.mean, seen.half_width, seen.count)).replace("-", "−")
+    return f"{shown} {own.unit}".strip()
+
+
+def part_left(part: JudgedPart) -> str:
+    """Return the effects that the present seeds leave, the interval of the mean: all others are excluded."""
+    own, seen = part.part, part.outcome
+    if seen.count < 2:
+        return "one seed excludes nothing"
+    if seen.is_exact:
+        return ""
+    low, high = seen.mean - seen.half_width, seen.mean + seen.half_width
+    if own.is_ratio:
+        return f"{math.exp(low):.2g} to {math.exp(high):.2g} times"
+    return f"{low:+.2g} to {high:+.2g} {own.unit}".replace("-", "−").strip()
+
+
+def _over_seeds(values: Sequence[float], column: str) -> str:
+    """Return the mean with its interval or, where a mean does not exist, the median and the range."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return "–"
+    if column not in MEDIANS:
+        return str(interval(finite))
+    ends = f" ({short_number(min(finite), 3)} to {short_number(max(finite), 3)})" if len(finite) > 1 else ""
+    return (short_number(statistics.median(finite), 3) + ends).replace("-", "−")
+
+
 def _beside(values: Iterable[float], paper: float | None, sign: str = "") -> str:
-    """Return the mean of ours with its interval and, where there is one, the paper's number."""
+    """Return the mean of ours with its interval and that of one run and, where there is one, the paper's."""
     shown = interval(list(values))
     ours = points(shown.mean, shown.half_width, sign)
-    return ours if paper is None else f"{ours} ({paper:{sign}.2f})".replace("(-", "(−")
+    if paper is None:
+        return ours
+    said = f"{paper:{sign}.2f}".replace("-", "−")
+    if shown.count < 2:
+        return f"{ours} (paper {said})"
+    is_out = abs(paper - shown.mean) > shown.prediction
+    return f"{ours}; one run ± {shown.prediction:.2f} (paper {said}{', outside' if is_out else ''})"
 
 
 def _part_cells(part: JudgedPart) -> list[str]:
-    own, seen = part.part, part.outcome
+    own, seen, corrected = part.part, part.outcome, part.corrected
+    claimed = (
+        "less than 1 times" if own.is_ratio else f"{SIDES[own.side]}{own.threshold:g} {own.unit}".strip()
+    )
+    has_paper, has_interest = own.paper is not None, own.interest is not None
+    one_run = "" if not has_paper else str(Interval(seen.mean, seen.prediction, seen.count)).replace("-", "−")
     return [
-        own.name,
-        f"{SIDES[own.side]}{own.threshold:g} {own.unit}".strip(),
-        own.paper,
-        _measured(part),
+        own.name + ("" if own.is_point else " (beside the point)"),
+        claimed,
+        part_measured(part),
         str(seen.count),
-        f"{seen.p_value:.2g}",
-        f"{part.corrected_p:.2g}",
-        part.decision + _more_seeds(part),
+        "exact" if seen.is_exact else _p_values(seen.p_value, corrected.effect),
+        _interest(own),
+        _p_values(seen.p_small, corrected.small) if has_interest and not seen.is_exact else "",
+        own.said,
+        _p_values(seen.p_size, corrected.size) if has_paper and not seen.is_exact else "",
+        one_run,
+        f"{seen.p_run:.2g}" if has_paper and not seen.is_exact else "",
+        part.decision,
     ]
 
 
-def _measured(part: JudgedPart) -> str:
-    seen = part.outcome
-    shown = str(Interval(seen.mean, seen.half_width, seen.count)).replace("-", "−")
-    return f"{shown} {part.part.unit}".strip()
+def _p_values(p_value: float, corrected: float) -> str:
+    return f"{p_value:.2g} ({corrected:.2g})"
 
 
-def _more_seeds(part: JudgedPart) -> str:
-    if part.decision != "undecided":
+def _interest(part: Part) -> str:
+    if part.interest is None:
         return ""
-    if part.outcome.count < 2:
-        return " (one seed tests nothing)"
-    return f" (≈ {part.seeds_needed:,} seeds would)" if part.seeds_needed else " (over 10,000 seeds)"
+    return (
+        f"{100 * math.expm1(part.interest):.0f} %"
+        if part.is_ratio
+        else f"{part.interest:.3g} {part.unit}".strip()
+    )
 
 
 def _deciding(one: JudgedClaim) -> str:
     """Return the parts in short: the numbers where they are few, else who stands in the way of the claim."""
+    why = f"{one.claim.untestable}; with raw u: " if one.claim.untestable and one.parts else ""
     if len(one.parts) <= FEW_PARTS:
-        return "; ".join(f"{p.part.name}: {_measured(p)}, {p.decision}{_more_seeds(p)}" for p in one.parts)
-    holding = sum(part.decision == "holds" for part in one.parts)
-    texts = [f"{holding or 'none'} of {len(one.parts)} parts {'holds' if holding == 1 else 'hold'}"]
-    for decision in ("does not hold", "undecided"):
+        return why + "; ".join(
+            f"{p.part.name}: {part_measured(p)}, {p.decision}{_open(p)}" for p in one.parts
+        )
+    texts = []
+    for decision in dict.fromkeys((HOLDS, *AGAINST, OPEN)):
         own = [part for part in one.parts if part.decision == decision]
         if own:
-            texts.append(f"{decision}: " + ", ".join(part.part.name + _more_seeds(part) for part in own))
-    return "; ".join(texts)
+            texts.append(f"{decision}: " + ", ".join(p.part.name + _open(p) for p in own))
+    return why + "; ".join(texts)
+
+
+def _open(part: JudgedPart) -> str:
+    left = part_left(part) if part.decision in (OPEN, SMALLER, SMALL) else ""
+    return f" ({left})" if left else ""
 
 
 def _reading_cells(reading: Reading) -> list[str]:
-    leads = (reading.lead, reading.other_lead, reading.change)
+    leads = (reading.lead, reading.last_lead, reading.change)
     return [
         reading.name,
         *(points(one.mean, math.nan) for one in reading.accuracy),
         *(points(one.mean, one.half_width, sign="+") for one in leads),
+        f"{reading.num_in_order} of {reading.lead.count}",
         reading.order,
+        points(reading.lead.mean, reading.lead.prediction, sign="+"),
         reading.size,
     ]

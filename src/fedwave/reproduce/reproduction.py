@@ -37,6 +37,7 @@ class ItemCost:
     num_runs: int
     num_missing: int
     minutes: float
+    is_guess: bool = False  # a dataset is not here, so that no round of it could be timed
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,13 @@ def reproduce(
     request: ReproductionRequest,
     out: Path,
     *,
+    runs_nothing: bool = False,
     progress: Callable[[Progress[WantedRun]], None] = lambda _: None,
 ) -> Reproduction:
     """Run what is missing and write the report; what is finished already, also of other items, is used."""
     kept = KeptRuns(out / RUNS)
     wanted = [run for runs in request.wanted().values() for run in runs]
-    missing = missing_runs(wanted, kept)
+    missing = [] if runs_nothing else missing_runs(wanted, kept)
     if missing:
         costs = _known_costs(wanted, kept)
         num_threads = 1 if request.jobs > 1 else available_cores()
@@ -138,13 +140,15 @@ def item_costs(request: ReproductionRequest, out: Path) -> list[ItemCost]:
     costs = _known_costs([run for runs in by_item.values() for run in runs], kept)
     left = {name: missing_runs(runs, kept) for name, runs in by_item.items()}
     datasets = {run.point.dataset for runs in left.values() for run in runs}
-    costs.measure(request.profile.family, datasets, request.data_dir)
+    guessed = costs.measure(request.profile.family, datasets, request.data_dir)
     found, seen = [], set[str]()
     for name, runs in by_item.items():
         new = [run for run in left[name] if run.key not in seen]
         seen |= {run.key for run in new}
         minutes = sum(map(costs.seconds_of, new)) / request.jobs / 60.0
-        found.append(ItemCost(name, ITEMS[name].title, len({run.key for run in runs}), len(new), minutes))
+        is_guess = any(run.point.dataset in guessed for run in new)
+        num_runs = len({run.key for run in runs})
+        found.append(ItemCost(name, ITEMS[name].title, num_runs, len(new), minutes, is_guess))
     return found
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedwave.csv_table import read_table
 from fedwave.errors import RunError
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
@@ -17,7 +19,10 @@ from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.tables import to_csv
 
 SEEDS, CURVES, TEST_READINGS = "seeds.csv", "curves.csv", "probes.csv"
-TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement", "curve")
+TEXTS = ("dataset", "scheme", "counting", "parameter", "command", "key", "judgement", "curve", "processor")
+LOSS_CURVES = {"loss": "heldout_loss", "training_loss": "training_loss"}  # columns of curves.csv
+
+WITH_LOSS_CURVES = ("fig-2", "fig-4", "beyond")  # items that draw a loss by rounds
 
 Row = dict[str, Any]
 
@@ -30,9 +35,26 @@ def row_of(run: WantedRun, kept: KeptRun) -> Row:
         "rounds": kept.num_rounds,
         **kept.figures,
         "accuracy_19": accuracy_after(kept, ROUND_OF_THE_PAPER),
+        **{f"{column}_area": area(kept, curve) for column, curve in LOSS_CURVES.items()},
         "command": run.command,
         "key": run.key,
+        "processor": kept.processor,
     }
+
+
+def area(kept: KeptRun, curve: str) -> float:
+    """Return the mean of a curve over all rounds; NaN where a round was not measured."""
+    return float(kept.curve(curve).mean()) if np.isfinite(kept.curve(curve)).all() else math.nan
+
+
+def curve_row(run: WantedRun, kept: KeptRun, num_rounds: int) -> Row:
+    """Return a run's losses after each round, in one row; nothing after its last, or where there is none."""
+    row: Row = {**run.point.labels, "seed": run.seed}
+    for column, curve in LOSS_CURVES.items():
+        if curve in kept.curves:
+            values = [*kept.curve(curve).tolist(), *[math.nan] * (num_rounds - kept.num_rounds)]
+            row |= {f"{column}_{k}": value for k, value in enumerate(values, start=1)}
+    return row
 
 
 def reading_rows(run: WantedRun, kept: KeptRun) -> list[Row]:
@@ -83,20 +105,39 @@ def _read(name: str, text: str) -> Any:
 class Tables:
     """The rows of all items, as claims ask for them: one column of the runs with given labels, by seed."""
 
-    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+    def __init__(
+        self, rows: Mapping[str, Sequence[Row]], curves: Mapping[str, Sequence[Row]] | None = None
+    ) -> None:
         self.rows = rows
+        self._curves = curves or {}
 
     @classmethod
     def read(cls, folder: Path, items: Iterable[str]) -> Tables:
         """Return the tables in a folder; an item without any has no rows."""
-        return cls({item: read_rows(folder / item / SEEDS) for item in items})
+        every = list(items)
+        return cls(
+            {item: read_rows(folder / item / SEEDS) for item in every},
+            {item: read_rows(folder / item / CURVES) for item in every if item in WITH_LOSS_CURVES},
+        )
 
     def by_seed(self, item: str, column: str, **labels: Any) -> dict[int, float]:
-        """Return the column's value for each seed of the one setting with these labels."""
+        """Return the column's value for each seed of the one setting with these labels; NaN without one."""
         found: dict[int, float] = {}
         for row in self.rows.get(item, ()):
             if all(row[name] == value for name, value in labels.items()):
-                found[row["seed"]] = row[column]
+                found[row["seed"]] = row.get(column, math.nan)
+        return found
+
+    def curves(self, item: str, column: str, **labels: Any) -> dict[int, list[float]]:
+        """Return a loss after each round for each seed of the one setting, where every round was measured."""
+        found: dict[int, list[float]] = {}
+        for row in self._curves.get(item, ()):
+            if all(row[name] == value for name, value in labels.items()):
+                values: list[float] = []
+                while math.isfinite(row.get(f"{column}_{len(values) + 1}", math.nan)):
+                    values.append(row[f"{column}_{len(values) + 1}"])
+                if values:
+                    found[row["seed"]] = values
         return found
 
     def values(self, item: str, parameter: str = "") -> list[float]:

@@ -28,7 +28,7 @@ from fedwave.learning.parameters import distance
 from fedwave.reproduce.single_run import CURVES, SeenRounds, dataset_of, made_with
 from fedwave.rng import Stream, generator
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
-from fedwave.runs.provenance import run_key
+from fedwave.runs.provenance import processor, run_key
 from fedwave.simulation.round import close_round, decide_round, take_models
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
@@ -135,7 +135,7 @@ def leader_norms(experiment: Experiment, arm: str, kept: KeptRuns) -> list[float
     leader = ARMS[arm].leader
     if not leader:
         return None
-    run = kept.find(arm_key(experiment, leader), curves=("update_norm",))
+    run = kept.find(arm_key(experiment, leader), curves=("update_norm",), processor=processor())
     if run is None:
         raise RunError(f'"{arm}" needs the finished run of {leader}, got none. Run the item from its start.')
     return list(run.curves["update_norm"])

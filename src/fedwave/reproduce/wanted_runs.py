@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedwave.errors import DataError
 from fedwave.experiments import Experiment, load_experiment
 from fedwave.reproduce.items import FigurePoint, Item
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.single_run import require_figures, single_run
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
+from fedwave.runs.provenance import processor
 from fedwave.runs.round_cache import learning_key
 
 # Seconds of a round of NUFM with one local step on one core of the machine that the docs were made on, to
@@ -32,15 +34,23 @@ class WantedRun:
     seed: int
     experiment: Experiment
     key: str
+    group: str = ""  # runs that are compared with each other
 
     @property
     def command(self) -> str:
         """The command that makes this run alone."""
         return self.point.command(self.seed)
 
-    def found(self, kept: KeptRuns) -> KeptRun | None:
-        """Return what is kept of it, if it was run."""
-        found = kept.find(self.key, with_readings=self.point.with_readings, curves=self.point.curves)
+    def found(
+        self, kept: KeptRuns, *, processor: str | None = None, with_curves: bool = True
+    ) -> KeptRun | None:
+        """Return what is kept of it, if it was run; a report also takes a run that lacks newer curves."""
+        found = kept.find(
+            self.key,
+            with_readings=self.point.with_readings,
+            curves=self.point.curves if with_curves else (),
+            processor=processor,
+        )
         if found is not None:
             require_figures(found, kept.gathered)
         return found
@@ -55,21 +65,51 @@ def wanted_runs(
     for seed in range(max(seeds.values(), default=0)):
         for point in points:
             if seed < seeds[point.dataset]:
-                yield _wanted(point, seed)
+                yield _wanted(point, seed, f"{item.name}, {item.group(point)}")
+
+
+def made_together(
+    runs: Sequence[WantedRun], kept: KeptRuns, *, with_curves: bool = True, prefer: Sequence[str] = ()
+) -> list[KeptRun] | None:
+    """Return what is kept of runs that are compared with each other, all of one processor; None if not so.
+
+    Kinds of processors round otherwise, and training carries that further: a difference of two runs would
+    have it in it.
+    """
+    first = [run.processor for run in kept.every(runs[0].key)] if runs else []
+    for kind in sorted(dict.fromkeys(first), key=lambda name: name not in prefer):
+        found = [run.found(kept, processor=kind, with_curves=with_curves) for run in runs]
+        whole = [run for run in found if run is not None]
+        if len(whole) == len(runs):
+            return whole
+    return None
 
 
 def missing_runs(wanted: Iterable[WantedRun], kept: KeptRuns) -> list[WantedRun]:
-    """Return the runs that are not finished, each once, with all that its points want of it."""
-    once: dict[str, WantedRun] = {}
+    """Return the runs that are not finished, each once, with all that its points want of it.
+
+    What one kind of processor finished for a whole comparison is not run again; of one that is incomplete,
+    all that this processor has not made is missing.
+    """
+    here = processor()
+    groups: dict[tuple[str, int], list[WantedRun]] = {}
     for run in wanted:
-        known = once.get(run.key)
-        once[run.key] = run if known is None else _wanted(known.point.merged(run.point), run.seed)
-    return [run for run in once.values() if run.found(kept) is None]
+        groups.setdefault((run.group, run.seed), []).append(run)
+    once: dict[str, WantedRun] = {}
+    for runs in groups.values():
+        if made_together(runs, kept) is not None:
+            continue
+        for run in runs:
+            known = once.get(run.key)
+            once[run.key] = (
+                run if known is None else _wanted(known.point.merged(run.point), run.seed, run.group)
+            )
+    return [run for run in once.values() if run.found(kept, processor=here) is None]
 
 
-def _wanted(point: FigurePoint, seed: int) -> WantedRun:
+def _wanted(point: FigurePoint, seed: int, group: str = "") -> WantedRun:
     experiment = point.experiment(seed)
-    return WantedRun(point, seed, experiment, point.key(experiment))
+    return WantedRun(point, seed, experiment, point.key(experiment), group)
 
 
 def grouped(missing: Sequence[WantedRun], costs: RunCosts) -> list[list[WantedRun]]:
@@ -126,10 +166,17 @@ class RunCosts:
             return alone
         return alone * (statistics.mean(self.shared) if self.shared else SHARED)
 
-    def measure(self, family: str, datasets: Iterable[str], data_dir: Path | None) -> None:
-        """Time a round of NUFM on every dataset of which nothing is known."""
-        for dataset in datasets:
-            if dataset not in self.seconds_of_a_round:
-                settings = [f"data.dataset={dataset}", "num_rounds=2", "execution.workers=1"]
+    def measure(self, family: str, datasets: Iterable[str], data_dir: Path | None) -> list[str]:
+        """Time a round of NUFM on every dataset of which nothing is known; return those that are not here."""
+        guessed = []
+        for dataset in sorted(datasets):
+            if dataset in self.seconds_of_a_round:
+                continue
+            settings = [f"data.dataset={dataset}", "num_rounds=2", "execution.workers=1"]
+            try:
                 timed = single_run(load_experiment(f"{family}/nufm", settings), data_dir=data_dir)
+            except DataError:  # the first guess must do
+                guessed.append(dataset)
+            else:
                 self.seconds_of_a_round[dataset] = [timed.figures["cpu_time_s"]]
+        return guessed

@@ -38,6 +38,11 @@ class KeptRun:
     curves: Mapping[str, list[float]]  # a value for each round, likewise
     test_readings: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)  # by round
 
+    @property
+    def processor(self) -> str:
+        """The kind of processor that made it; "" where that was not said."""
+        return str(self.made_with.get("processor") or "")
+
     def curve(self, name: str) -> FloatArray:
         """Return a curve; all NaN if the run has none of that name."""
         values = self.curves.get(name)
@@ -47,21 +52,41 @@ class KeptRun:
 class KeptRuns:
     """The finished runs, by key: each in a file of its own until all are gathered in one, a line each.
 
-    A file is whole or absent, as it is written beside and renamed: processes may add while others read.
+    A file is whole or absent, as it is written beside and renamed: processes may add while others read. The
+    one file keeps a run of each kind of processor, as they round otherwise: what is compared with each other
+    should come from one.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.gathered = folder.with_name(f"{folder.name}.jsonl")
-        self._lines: dict[str, KeptRun] = {}
+        self._lines: dict[str, list[KeptRun]] = {}
         self._version_read: tuple[int, ...] | None = None  # of the one file
 
-    def find(self, key: str, *, with_readings: bool = False, curves: Iterable[str] = ()) -> KeptRun | None:
-        """Return the finished run, if there is one that has the curves and, if wanted, the test readings."""
-        found = self._alone(self.folder / f"{key}.json") or self._in_gathered(key)
-        if found is None or (with_readings and not found.test_readings):
-            return None
-        return found if all(name in found.curves for name in curves) else None
+    def find(
+        self,
+        key: str,
+        *,
+        with_readings: bool = False,
+        curves: Iterable[str] = (),
+        processor: str | None = None,
+    ) -> KeptRun | None:
+        """Return the finished run, if there is one that has the curves and, if wanted, the test readings.
+
+        ``processor`` None is of any kind; one that is not gathered yet comes first.
+        """
+        wanted = set(curves)
+        for run in self.every(key):
+            if processor is not None and run.processor != processor:
+                continue
+            if wanted <= set(run.curves) and (run.test_readings or not with_readings):
+                return run
+        return None
+
+    def every(self, key: str) -> list[KeptRun]:
+        """Return the finished runs of a key, at most one of each kind of processor in the one file."""
+        alone = self._alone(self.folder / f"{key}.json")
+        return [*([alone] if alone is not None else []), *self._in_gathered(key)]
 
     def add(self, run: KeptRun) -> None:
         """Keep a finished run."""
@@ -79,18 +104,20 @@ class KeptRuns:
             return
         with locked(self.folder, waits=True):
             alone = sorted(self.folder.glob("*.json"))
-            found = {run.key: run for path in alone if (run := self._alone(path)) is not None}
-            runs = {**self._read_gathered(), **found}
+            found = [run for path in alone if (run := self._alone(path)) is not None]
+            runs = {(run.key, run.processor): run for run in (*self._read_gathered(), *found)}
             replace_file(self.gathered, (_line(runs[key]) for key in sorted(runs)))
             for path in alone:
                 path.unlink()
 
-    def _in_gathered(self, key: str) -> KeptRun | None:
-        """Return a run of the one file, which is read again only where it has changed."""
-        if key not in self._lines and (version := self._version()) != self._version_read:
-            self._lines = self._read_gathered()
+    def _in_gathered(self, key: str) -> list[KeptRun]:
+        """Return the runs of a key in the one file, which is read again only where it has changed."""
+        if (version := self._version()) != self._version_read:
+            self._lines = {}
+            for run in self._read_gathered():
+                self._lines.setdefault(run.key, []).append(run)
             self._version_read = version
-        return self._lines.get(key)
+        return self._lines.get(key, [])
 
     def _version(self) -> tuple[int, ...]:
         try:
@@ -99,15 +126,16 @@ class KeptRuns:
             return ()
         return found.st_ino, found.st_size, found.st_mtime_ns
 
-    def _read_gathered(self) -> dict[str, KeptRun]:
+    def _read_gathered(self) -> list[KeptRun]:
+        """Return the runs of the one file; of two of one key and processor, the later one."""
         try:
             lines = read_text(self.gathered).splitlines()
         except FileNotFoundError:
-            return {}
+            return []
         except (OSError, ValueError) as error:
             raise RunError(f"cannot read the finished runs {self.gathered}: {error}. Restore it.") from error
         runs = [_read(line, f"{self.gathered}, line {at}") for at, line in enumerate(lines, start=1)]
-        return {run.key: run for run in runs}
+        return list({(run.key, run.processor): run for run in runs}.values())
 
     def _alone(self, path: Path) -> KeptRun | None:
         try:

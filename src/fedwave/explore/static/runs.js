@@ -6,6 +6,12 @@ import { CellMap } from "./map.js";
 import { saveButtons } from "./save.js";
 
 const AXES = { rounds: "rounds", cumulative_delay_s: "seconds on the cell's clock", cumulative_energy_j: "joules of all devices" };
+// A scheme has its colour, as in every picture (SCHEME_COLOURS in plots/style.py); other runs have one by their place.
+const SCHEMES = {
+  "NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg", "URAL (optimal)": "ural", "URAL (IVES)": "ural-ives", "NUFM-Greedy": "nufm-greedy", "NUFM-Random": "nufm-random",
+  "RU-Greedy": "ru-greedy", "RU-Random": "ru-random", "Threshold": "threshold", "Value-rate": "value-rate", "Proportional fair": "proportional-fair",
+};
+const looksOf = (name, k) => (Object.hasOwn(SCHEMES, name) ? `q-${SCHEMES[name]}` : `r${k % 6}`);
 const EVERY_MS = 1500;
 const MOST_BARS = 80;
 
@@ -75,7 +81,7 @@ export class RunTab {
     this.list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["run", "rounds", "state", "method", "loss", "metric", "time", "energy", "folder"].map((words, k) => el("th", { class: [2, 3, 8].includes(k) ? "word" : "" }, words)))),
       el("tbody", {}, this.runs.map((run, k) => (run.error
         ? el("tr", {}, el("td", {}, run.path), el("td", { class: "word", colspan: 8 }, run.error))
-        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch r${k % 6}` }), `${run.name}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
+        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch ${looksOf(run.name, k)}` }), `${run.name}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
           el("td", { class: "word" }, run.is_finished ? "finished" : run.num_rounds < run.planned_rounds ? "running or stopped" : "ending"), el("td", { class: "word" }, run.method ?? "no cell"),
           el("td", {}, digits(lastOf(run.curves.heldout_loss))), el("td", {}, metricText(run, lastOf(run.curves.metric))), el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_delay_s), run.is_normalised ? "" : "s") : "–"),
           el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_energy_j), run.is_normalised ? "" : "J") : "–"), el("td", { class: "word" }, run.path)))))));
@@ -106,10 +112,10 @@ export class RunTab {
     const chart = new Chart({ width: 390, height: 250, label: `${label} against ${AXES[this.axis]}`,
       x: { label: AXES[this.axis], domain: range(all.map(([x]) => x), 0.03, log), log, format: (value) => digits(value, 3) }, y: { label, domain: range(all.map(([, y]) => y)), format } });
     for (const { run, points } of lines) {
-      chart.line(points, `run-line r${run.k % 6}`);
+      chart.line(points, `run-line ${looksOf(run.name, run.k)}`);
       points.forEach(([x, y], k) => {
         chart.spot(x, y, `${run.name}, seed ${run.seed}\n${AXES[this.axis]}: ${digits(x)}\n${label}: ${format(y)}`);
-        if (k === points.length - 1) chart.dot(x, y, `run-dot r${run.k % 6}`, null, 3.5);
+        if (k === points.length - 1) chart.dot(x, y, `run-dot ${looksOf(run.name, run.k)}`, null, 3.5);
       });
     }
     body.replaceChildren(chart.node);

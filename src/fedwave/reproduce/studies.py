@@ -1,0 +1,183 @@
+"""What NUFM does, in numbers: the comparisons of the items ``steps``, ``rates`` and ``robust``, each tested.
+
+A comparison is a part with its numbers by seed (``inference``); on which side it falls is asked two-sided,
+and the corrections are over all comparisons of an item.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from fedwave.reproduce.inference import outcome_of
+from fedwave.reproduce.items import EVERYBODY
+from fedwave.reproduce.parts import (
+    LOSS_OF_INTEREST,
+    POINTS_OF_INTEREST,
+    BySeed,
+    Part,
+    on,
+    percent_below,
+)
+from fedwave.reproduce.seed_tables import Row, Tables, paired
+from fedwave.reproduce.verdicts import FAILS, HOLDS, JudgedPart, corrected_for, decide
+
+ROUNDS = (5, 19, 50)  # of the steps: early, the paper's, and the last
+UNIFORM, NUFM = "uniform", "NUFM"
+SAME_LENGTH, SHRUNK = "uniform at NUFM's norms", "NUFM at uniform's norms"
+FINDINGS = {HOLDS: "above zero", FAILS: "below zero"}
+SHARE_OF_INTEREST = 5.0  # points of a share of rounds or devices
+
+
+def study_of(item: str, rows: Sequence[Row], curves: Sequence[Row] = ()) -> list[JudgedPart]:
+    """Return an item's comparisons with what they show; none of an item that is no study."""
+    make = STUDIES.get(item)
+    parts = [part for part in make(rows, curves) if part.values] if make else []
+    outcomes = [
+        outcome_of(list(part.values.values()), part.side, part.threshold, interest=part.interest)
+        for part in parts
+    ]
+    return [
+        JudgedPart(part, outcome, p, decide(part, outcome, p))
+        for part, outcome, p in zip(parts, outcomes, corrected_for(parts, outcomes), strict=True)
+    ]
+
+
+def finding(judged: JudgedPart) -> str:
+    """Return what a comparison shows, in words that name no claim."""
+    return FINDINGS.get(judged.decision, judged.decision)
+
+
+def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
+    """Yield what is left of NUFM's lead at equal lengths of the update, and whom else one could choose."""
+    tables = Tables({"": rows})
+    for dataset in tables.datasets(""):
+        last = int(max(row["rounds"] for row in rows if row["dataset"] == dataset))
+        for curve, whose in (("heldout_loss", "held-out loss"), ("training_loss", "training devices' loss")):
+            for better, worse in ((NUFM, UNIFORM), (NUFM, SAME_LENGTH), (SHRUNK, UNIFORM)):
+                for after in [k for k in dict.fromkeys((*ROUNDS[:-1], last)) if k <= last]:
+                    own, other = (_after(curves, curve, after, dataset, arm) for arm in (better, worse))
+                    name = f"{whose}, round {after}: {better} below {worse}{on(dataset)}"
+                    yield _loss(name, percent_below(own, other))
+        for better, worse in (
+            (NUFM, UNIFORM),
+            (NUFM, SAME_LENGTH),
+            *(
+                (f"{who} at NUFM's norms", SAME_LENGTH)
+                for who in ("aligned", "last step", "herding", "everybody")
+            ),
+            ("herding", UNIFORM),
+            ("everybody", UNIFORM),
+        ):
+            own, other = (
+                tables.by_seed("", "accuracy", dataset=dataset, scheme=arm) for arm in (better, worse)
+            )
+            yield _points(f"accuracy: {better} − {worse}{on(dataset)}", own, other)
+
+
+def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
+    """Yield the schemes compared at the usual rate and at their own best, on seeds that did not choose it."""
+    del curves
+    tables = Tables({"": rows})
+    for dataset in tables.datasets(""):
+        judging = judging_seeds(rows, dataset)
+        best = best_rates(rows, dataset)
+        usual = usual_rate(rows, dataset)
+        for better, worse in (("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"), ("NUFM", EVERYBODY)):
+            for what, chosen in (
+                ("at the usual β", dict.fromkeys(best, usual)),
+                ("each at its best β", best),
+            ):
+                if better in chosen and worse in chosen:
+                    own, other = (
+                        {
+                            seed: value
+                            for seed, value in tables.by_seed(
+                                "", "accuracy", dataset=dataset, scheme=scheme, value=chosen[scheme]
+                            ).items()
+                            if seed in judging
+                        }
+                        for scheme in (better, worse)
+                    )
+                    yield _points(f"accuracy {what}: {better} − {worse}{on(dataset)}", own, other)
+
+
+def usual_rate(rows: Sequence[Row], dataset: str) -> float:
+    """Return the rate of Table II: the one at which every round was tested, so that an area is known."""
+    own = {row["value"] for row in rows if row["dataset"] == dataset and math.isfinite(row["loss_area"])}
+    return min(own, default=math.nan)
+
+
+def judging_seeds(rows: Sequence[Row], dataset: str) -> set[int]:
+    """Return the later half of the seeds, which compare; the earlier half chooses the rates."""
+    seeds = sorted({row["seed"] for row in rows if row["dataset"] == dataset})
+    return set(seeds[len(seeds) // 2 :])
+
+
+def best_rates(rows: Sequence[Row], dataset: str) -> dict[str, float]:
+    """Return each scheme's rate with the best mean accuracy over the seeds that choose; diverged is 0."""
+    judging = judging_seeds(rows, dataset)
+    sums: dict[str, dict[float, list[float]]] = {}
+    for row in rows:
+        if row["dataset"] == dataset and row["seed"] not in judging:
+            found = row["accuracy"] if math.isfinite(row["accuracy"]) else 0.0
+            sums.setdefault(row["scheme"], {}).setdefault(row["value"], []).append(found)
+    return {
+        scheme: max(own, key=lambda rate: sum(own[rate]) / len(own[rate])) for scheme, own in sums.items()
+    }
+
+
+def robust(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
+    """Yield what devices at fault cost each scheme, how often they are chosen, and who is never chosen."""
+    del curves
+    tables = Tables({"": rows})
+    for dataset in tables.datasets(""):
+        kinds = list(dict.fromkeys(row["parameter"] for row in rows if row["dataset"] == dataset))
+
+        def of(column: str, scheme: str, kind: str, dataset: str = dataset) -> BySeed:
+            return tables.by_seed("", column, dataset=dataset, scheme=scheme, parameter=kind)
+
+        for kind in kinds:
+            if kind != "none":
+                chosen = [of("faulty_chosen", scheme, kind) for scheme in (NUFM, "Per-FedAvg")]
+                yield _share(f"{kind}: a device at fault is chosen, NUFM − Per-FedAvg{on(dataset)}", *chosen)
+                for scheme in (NUFM, "Per-FedAvg", EVERYBODY):
+                    name = f"{kind}: accuracy of {scheme}, with − without{on(dataset)}"
+                    yield _points(name, of("accuracy", scheme, kind), of("accuracy", scheme, "none"))
+            name = f"{kind}: accuracy, NUFM − Per-FedAvg{on(dataset)}"
+            yield _points(name, of("accuracy", NUFM, kind), of("accuracy", "Per-FedAvg", kind))
+        worst = [of("accuracy_worst_tenth", scheme, "none") for scheme in (NUFM, "Per-FedAvg")]
+        yield _points(f"accuracy of the worst tenth, NUFM − Per-FedAvg{on(dataset)}", *worst)
+        never = [of("never_chosen", scheme, "none") for scheme in (NUFM, "Per-FedAvg")]
+        yield _share(f"devices never chosen, NUFM − Per-FedAvg{on(dataset)}", *never)
+
+
+STUDIES: Mapping[str, Callable[[Sequence[Row], Sequence[Row]], Iterator[Part]]] = {
+    "steps": steps,
+    "rates": rates,
+    "robust": robust,
+}
+
+
+def _after(curves: Sequence[Row], curve: str, after: int, dataset: str, arm: str) -> BySeed:
+    """Return the value of a curve after so many rounds, by seed."""
+    wanted = (dataset, arm, curve)
+    return {
+        row["seed"]: row.get(f"round_{after}", math.nan)
+        for row in curves
+        if (row["dataset"], row["scheme"], row["curve"]) == wanted
+    }
+
+
+def _loss(name: str, values: BySeed) -> Part:
+    return Part(name, values, "above", 0.0, "%", interest=LOSS_OF_INTEREST)
+
+
+def _points(name: str, own: BySeed, other: BySeed) -> Part:
+    leads = {seed: 100.0 * (a - b) for seed, (a, b) in paired(own, other).items()}
+    return Part(name, leads, "above", 0.0, "points", interest=POINTS_OF_INTEREST)
+
+
+def _share(name: str, own: BySeed, other: BySeed) -> Part:
+    leads = {seed: 100.0 * (a - b) for seed, (a, b) in paired(own, other).items()}
+    return Part(name, leads, "above", 0.0, "points of share", interest=SHARE_OF_INTEREST)
