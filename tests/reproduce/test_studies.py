@@ -67,7 +67,8 @@ def test_steps_tell_the_lead_from_the_length() -> None:
 def rate_rows() -> list[dict]:
     """NUFM is best at 0.001, Per-FedAvg at 0.003; NUFM diverges there on one seed that chooses."""
     accuracies = {
-        ("NUFM", 0.001): 0.80, ("NUFM", 0.003): 0.82, ("Per-FedAvg", 0.001): 0.70, ("Per-FedAvg", 0.003): 0.80,
+        ("NUFM", 0.001): 0.80, ("NUFM", 0.003): 0.82,
+        ("Per-FedAvg", 0.001): 0.70, ("Per-FedAvg", 0.003): 0.80,
     }  # fmt: skip
     found = []
     for (scheme, rate), accuracy in accuracies.items():

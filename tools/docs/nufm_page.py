@@ -1,0 +1,136 @@
+"""What docs/what-nufm-does.md shows of the committed studies: what was run, pictures, tables and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fedwave.intervals import interval
+from fedwave.reproduce.items import ITEMS
+from fedwave.reproduce.profile import PAPER
+from fedwave.reproduce.report_pages import markdown_table
+from fedwave.reproduce.report_tables import part_measured, study_table
+from fedwave.reproduce.scheme_styles import DATASETS
+from fedwave.reproduce.seed_tables import CURVES, SEEDS, Row, read_rows
+from fedwave.reproduce.studies import STUDIES, best_rates, finding, judging_seeds, study_of
+from fedwave.reproduce.verdicts import JudgedPart
+from tools.docs.pages import DOCS
+
+FOLDER = DOCS / "reproduction"
+PICTURES: Mapping[str, Mapping[str, str]] = {
+    "rates": {
+        "rates": "Accuracy and training loss against the meta-learning rate for four schemes",
+        "rates-lead": "Leads in accuracy against the meta-learning rate",
+    },
+    "steps": {
+        "step-leads": "NUFM's lead over uniform choice, and over uniform choice with equal steps, by rounds",
+        "step-arms": "Accuracy of ten ways to choose and to step, beside uniform choice with NUFM's steps",
+        "step-lengths": "How much longer NUFM's steps are, and how gradient norms hang together with gains",
+    },
+    "robust": {"faults": "Accuracy and choice of devices at fault, by kind of fault"},
+    "scales": {"scales": "Energy and time by the weight of energy, for scales of u"},
+}
+# A sentence for each finding: the names of the comparisons, and what they are called in prose.
+SAID = {
+    "steps_lead_5": "held-out loss, round 5: NUFM below uniform",
+    "steps_lead_19": "held-out loss, round 19: NUFM below uniform",
+    "steps_lead_50": "held-out loss, round 50: NUFM below uniform",
+    "steps_left_5": "held-out loss, round 5: NUFM below uniform at NUFM's norms",
+    "steps_left_19": "held-out loss, round 19: NUFM below uniform at NUFM's norms",
+    "steps_left_50": "held-out loss, round 50: NUFM below uniform at NUFM's norms",
+    "steps_shrunk_5": "held-out loss, round 5: NUFM at uniform's norms below uniform",
+    "steps_shrunk_19": "held-out loss, round 19: NUFM at uniform's norms below uniform",
+    "steps_training_19": "training devices' loss, round 19: NUFM below uniform at NUFM's norms",
+    "steps_training_50": "training devices' loss, round 50: NUFM below uniform at NUFM's norms",
+    "steps_accuracy": "accuracy: NUFM − uniform at NUFM's norms",
+    "steps_herding": "accuracy: herding at NUFM's norms − uniform at NUFM's norms",
+    "steps_everybody": "accuracy: everybody at NUFM's norms − uniform at NUFM's norms",
+    "steps_aligned": "accuracy: aligned at NUFM's norms − uniform at NUFM's norms",
+    "steps_last": "accuracy: last step at NUFM's norms − uniform at NUFM's norms",
+    "steps_plain_everybody": "accuracy: everybody − uniform",
+    "steps_plain_herding": "accuracy: herding − uniform",
+}
+DATASET = "fashion-mnist"  # of single numbers
+
+
+def blocks() -> dict[str, str]:
+    """Return the blocks and numbers of the page by name; what has no runs yet says so."""
+    found: dict[str, str] = {}
+    for item in PICTURES:
+        rows = read_rows(FOLDER / item / SEEDS)
+        curves = read_rows(FOLDER / item / CURVES) if item in STUDIES else []
+        study = study_of(item, rows, curves)
+        found[f"{item}_state"] = state(item, rows)
+        found[f"{item}_block"] = "\n" + "\n\n".join(_block(item, rows, study)) + "\n"
+        if item == "steps":
+            found |= _numbers(rows, curves, study)
+    return found
+
+
+def state(item: str, rows: Sequence[Row]) -> str:
+    """Return how many seeds of an item are complete on each dataset, of how many, and the command."""
+    wanted = {point.dataset: ITEMS[item].seeds(PAPER, point.dataset) for point in ITEMS[item].points(PAPER)}
+    counts = []
+    for dataset, most in wanted.items():
+        own = len({row["seed"] for row in rows if row["dataset"] == dataset})
+        counts.append(f"{DATASETS[dataset]} {own} of {most}")
+    return f"Complete seeds: {', '.join(counts)} (`fedwave reproduce {item}`)."
+
+
+def _block(item: str, rows: Sequence[Row], study: Sequence[JudgedPart]) -> list[str]:
+    if not rows:
+        return ["No seed of this item is complete yet.", "Nothing is shown, and nothing is concluded."]
+    texts = [
+        f"![{words}](reproduction/{item}/{name}.png)"
+        for name, words in PICTURES[item].items()
+        if (FOLDER / item / f"{name}.png").exists()
+    ]
+    if item == "rates":
+        texts.append(_best(rows))
+    return [*texts, markdown_table(*study_table(study))] if study else texts
+
+
+def _best(rows: Sequence[Row]) -> str:
+    """Return each scheme's best rate, by the seeds that choose."""
+    lines = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        best = ", ".join(f"{scheme} {rate:g}" for scheme, rate in best_rates(rows, dataset).items())
+        judging = sorted(judging_seeds(rows, dataset))
+        seeds = f"{judging[0]} to {judging[-1]}" if judging else "none"
+        lines.append(
+            f"Best β on {DATASETS[dataset]}, by the seeds before those that compare ({seeds}): {best}."
+        )
+    return "\n\n".join(lines)
+
+
+def _numbers(rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedPart]) -> dict[str, str]:
+    """Return the numbers of the steps that prose quotes."""
+    on = f" on {DATASETS[DATASET]}"
+    by_name = {one.part.name.removesuffix(on): one for one in study if one.part.name.endswith(on)}
+    found = {}
+    for key, name in SAID.items():
+        one = by_name.get(name)
+        found[key] = "not run yet" if one is None else f"{part_measured(one)} ({finding(one)})"
+    found["steps_seeds_done"] = str(len({row["seed"] for row in rows if row["dataset"] == DATASET}))
+    for key, curve, k in (
+        ("steps_correlation_first", "gain_correlation", 1),
+        ("steps_correlation_20", "gain_correlation", 20),
+        ("steps_cosine_first", "mean_cosine", 1),
+    ):
+        own = [
+            row[f"round_{k}"]
+            for row in curves
+            if (row["dataset"], row["scheme"], row["curve"]) == (DATASET, "NUFM", curve)
+        ]
+        found[key] = str(interval(own)) if own else "not run yet"
+    for key, k in (("steps_ratio_3", 3), ("steps_ratio_20", 20)):
+        norms = {
+            scheme: {
+                row["seed"]: row[f"round_{k}"]
+                for row in curves
+                if (row["dataset"], row["scheme"], row["curve"]) == (DATASET, scheme, "update_norm")
+            }
+            for scheme in ("NUFM", "uniform")
+        }
+        own = [norms["NUFM"][seed] / norms["uniform"][seed] for seed in norms["NUFM"]]
+        found[key] = f"{interval(own)} times" if own else "not run yet"
+    return found
