@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedwave.allocation import AllocationProblem
 from fedwave.wireless.rate import RadioPower, RateModel
 
-FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay", "static")
+FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay", "static", "prices")
 
 
 def paper_problem(
@@ -109,10 +109,17 @@ def link_problem(
         model_bits=1,
         bandwidth_hz=1,
         noise_psd_w_per_hz=1,
-        energy_weight=float(rng.choice([0.0, 0.05, 0.3, 1.0, 1.0])),
+        energy_weight=prices(rng, n)
+        if "prices" in features
+        else float(rng.choice([0.0, 0.05, 0.3, 1.0, 1.0])),
         delay_weight=0.0 if is_free else float(rng.choice([0.01, 0.1, 1.0])),
         **link_terms(rng, features, n),
     )
+
+
+def prices(rng: np.random.Generator, num_devices: int) -> np.ndarray:
+    """Return a price of each device's joules, over four decades; some are free."""
+    return 10.0 ** rng.uniform(-3, 1, num_devices) * (rng.random(num_devices) > 0.15)
 
 
 UNITS = ("contribution", "energy", "time", "bits", "cycles", "received")

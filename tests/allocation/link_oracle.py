@@ -21,6 +21,7 @@ class Pair:
 
     def __init__(self, problem: AllocationProblem, i: int, m: int, num_points: int = 3000) -> None:
         self.problem, self.i = problem, i
+        self.price = float(np.broadcast_to(problem.energy_weight, problem.num_devices)[i])
         gain = problem.channel_gain[i, m] if problem.channel_gain.ndim == 2 else problem.channel_gain[i]
         self.noise = problem.interference_w[m] + problem.bandwidth_hz * problem.noise_psd_w_per_hz
         self.gain = float(gain)
@@ -66,7 +67,7 @@ class Pair:
         energy = self.energy(snr)
         with np.errstate(divide="ignore", under="ignore"):
             success = np.exp(-(problem.packet_error_waterfall or 0.0) / snr)
-        value = problem.contribution[self.i] * success - problem.energy_weight * energy
+        value = problem.contribution[self.i] * success - self.price * energy
         fits = (snr <= self.top * _SLACK) & (snr * _SLACK >= max(problem.min_snr, problem.rate.min_snr))
         if problem.max_energy_j is not None:
             fits &= energy <= problem.max_energy_j[self.i] * _SLACK

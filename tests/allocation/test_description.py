@@ -13,6 +13,7 @@ from fedwave.allocation import (
     describe,
     describe_front,
     objective_terms,
+    total_cost,
     pareto_front,
 )
 from fedwave.testing.method import random_problem
@@ -131,3 +132,18 @@ def test_terms_and_description_count_what_arrives():
     assert plain["device_success_probability"] == entry.success_probability.tolist()
     assert 0 < min(entry.success_probability[found.selected]) < 1
     assert entry.success_probability[found.block_of_device < 0].tolist() == [0.0]
+
+
+def test_terms_add_up_under_prices():
+    problem = small_problem(energy_weight=[1.0, 0.1, 0.0])
+    found = allocate(problem)
+    terms = objective_terms(problem, found)
+    assert sum(term.worth for term in terms) == pytest.approx(total_cost(problem, found), rel=1e-14)
+    costs = account(problem, found)
+    computing = terms[1]
+    assert computing.worth == pytest.approx(-(costs.compute_energy_j[0] + 0.1 * costs.compute_energy_j[1]))
+    assert computing.weight * computing.value == pytest.approx(
+        -computing.worth
+    )  # what a joule cost on average
+    idle = small_problem(energy_weight=[1.0, 0.1, 0.0], workload_cycles=0.0)
+    assert objective_terms(idle, allocate(idle))[1].weight == 0.0

@@ -64,3 +64,11 @@ def test_dominated_points_are_marked():
 def test_complex_weights_are_refused():
     with pytest.raises(ProblemError, match="weights must hold real numbers, got complex128"):
         pareto_front(small_problem(), [1.0 + 1j])
+
+
+def test_prices_of_devices_have_no_ratio_but_pairs_replace_them():
+    problem = small_problem(energy_weight=[1.0, 0.5, 2.0])
+    with pytest.raises(ProblemError, match="need one energy_weight in the problem, got one for each device"):
+        pareto_front(problem, weights=[0.1, 1.0])
+    front = pareto_front(problem, weights=[(0.25, 0.5)])
+    assert front.contribution[0] == pareto_front(small_problem(), weights=[(0.25, 0.5)]).contribution[0]

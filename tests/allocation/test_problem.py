@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from fedwave.allocation import AllocationProblem
+from fedwave.allocation import AllocationProblem, allocate
 from fedwave.errors import ProblemError
 from fedwave.wireless.sanity import UnitWarning
 from tests.allocation.allocation_problems import small_problem
@@ -208,3 +208,29 @@ def test_a_power_is_believed_where_it_is_small_or_the_problem_has_no_units(value
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert small_problem(**values).warnings == ()
+
+
+def test_each_device_may_have_a_price_for_its_joules():
+    problem = small_problem(energy_weight=[1.0, 0.0, 2.0])
+    assert problem.has_prices
+    assert problem.counts_energy
+    assert problem.price_of(np.array([2, 0])).tolist() == [2.0, 1.0]
+    assert problem.energy_cost(np.array([3.0, np.inf, 5.0])) == 13.0  # free joules may be endless
+    assert not problem.energy_weight.flags.writeable
+    one = small_problem(energy_weight=2)
+    assert not one.has_prices
+    assert one.price_of(np.array([2, 0])) == 2.0
+    assert one.energy_cost(np.array([1.0, 2.0, 3.0])) == 12.0
+    assert not small_problem(energy_weight=[0.0, 0.0, 0.0]).counts_energy
+    free = small_problem(energy_weight=[0.0, 0.0, 0.0], delay_weight=0.0)  # nothing costs anything
+    assert allocate(free).contribution == pytest.approx(9.0)
+    for wrong, message in (
+        ([1.0, 2.0], r"energy_weight must have shape \(3,\), got \(2,\)"),
+        ([1.0, -2.0, 0.0], r"energy_weight must be >= 0, got -2 at index 1\. A negative weight rewards"),
+        ([1.0, np.nan, 0.0], r"energy_weight must be finite, got nan at index 1"),
+        (["a", "b", "c"], r"energy_weight must hold"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            small_problem(energy_weight=wrong)
+    with pytest.raises(ProblemError, match="delay_weight must be > 0 when there is no max_delay_s"):
+        small_problem(energy_weight=[0.0, 1.0, 0.0], delay_weight=0.0)

@@ -225,3 +225,13 @@ def test_every_number_of_a_problem_can_be_written_and_read_again(seed):
         assert np.array_equal(getattr(again, field.name), getattr(problem, field.name)), field.name
     assert "max_energy_j" not in problem_tables(problem)["limits"]  # one for each device
     assert set(problem_tables(problem)["blocks"]) == {"interference_w"}  # their number follows
+
+
+def test_prices_stand_in_the_file_or_in_the_csv(tmp_path):
+    text = example_problem().replace("energy_weight = 2.0", "energy_weight = [" + "2.0, " * 11 + "0.0]")
+    problem = parse_problem(text)
+    assert problem.energy_weight.tolist() == [2.0] * 11 + [0.0]
+    assert problem_tables(problem)["weights"]["energy_weight"] == [2.0] * 11 + [0.0]
+    csv = tmp_path / "devices.csv"
+    csv.write_text("energy_weight\n" + "\n".join(str(k) for k in range(12)) + "\n")
+    assert parse_problem(example_problem(), devices_csv=csv).energy_weight.tolist() == list(range(12))

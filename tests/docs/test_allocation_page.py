@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "allocation.md"
 
 def test_the_code_on_the_docs_page_runs():
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     exec("\n".join(blocks), {})
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fedwave.allocation.pareto import ParetoFront
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, account, expected_contribution, weighted
 from fedwave.json_values import json_value
+from fedwave.units import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +21,7 @@ class ObjectiveTerm:
     name: str
     value: float
     unit: str  # "", "J" or "s"
-    weight: float  # 1 for the contribution, eta_1 for energies, eta_2 for delays
+    weight: float  # 1 for the contribution, eta_1 for energies (a mean of prices), eta_2 for delays
     worth: float
 
 
@@ -29,25 +32,26 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
     contribution = expected_contribution(problem, costs)
     name = "expected contribution of the selected" if problem.has_risks else "contribution of the selected"
     priced = (
-        (f"energy, computing (all {num_devices} devices)", float(costs.compute_energy_j.sum()), "J"),
-        (f"energy, upload ({num_uploads} of {num_devices})", float(costs.upload_energy_j.sum()), "J"),
-        ("delay, computing", float(costs.compute_delay_s.max(initial=0.0)), "s"),
-        ("delay, upload", float(costs.upload_delay_s.max(initial=0.0)), "s"),
+        _energy_term(problem, f"energy, computing (all {num_devices} devices)", costs.compute_energy_j),
+        _energy_term(problem, f"energy, upload ({num_uploads} of {num_devices})", costs.upload_energy_j),
+        _delay_term(problem, "delay, computing", costs.compute_delay_s),
+        _delay_term(problem, "delay, upload", costs.upload_delay_s),
     )
-    weight_of = {"J": problem.energy_weight, "s": problem.delay_weight}
-    return (
-        ObjectiveTerm(name=name, value=contribution, unit="", weight=1.0, worth=contribution),
-        *(
-            ObjectiveTerm(
-                name=name,
-                value=value,
-                unit=unit,
-                weight=weight_of[unit],
-                worth=-weighted(weight_of[unit], value),
-            )
-            for name, value, unit in priced
-        ),
-    )
+    return (ObjectiveTerm(name=name, value=contribution, unit="", weight=1.0, worth=contribution), *priced)
+
+
+def _energy_term(problem: AllocationProblem, name: str, energy_j: FloatArray) -> ObjectiveTerm:
+    """Return what the joules cost; with prices, the weight is what a joule cost on average."""
+    value, cost = float(energy_j.sum()), problem.energy_cost(energy_j)
+    weight = problem.energy_weight
+    if isinstance(weight, np.ndarray):
+        weight = cost / value if value else 0.0
+    return ObjectiveTerm(name=name, value=value, unit="J", weight=weight, worth=-cost)
+
+
+def _delay_term(problem: AllocationProblem, name: str, delay_s: FloatArray) -> ObjectiveTerm:
+    value, weight = float(delay_s.max(initial=0.0)), problem.delay_weight
+    return ObjectiveTerm(name=name, value=value, unit="s", weight=weight, worth=-weighted(weight, value))
 
 
 def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, Any]:

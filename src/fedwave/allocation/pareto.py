@@ -81,6 +81,11 @@ def _weight_pairs(problem: AllocationProblem, weights: FloatArray) -> FloatArray
             f"weights must be numbers > 0 or pairs (energy_weight, delay_weight), got shape {weights.shape}. "
             "For example weights=[0.1, 1, 10]."
         )
+    if isinstance(problem.energy_weight, np.ndarray):
+        raise ProblemError(
+            "weights as ratios need one energy_weight in the problem, got one for each device. "
+            "Give pairs (energy_weight, delay_weight)."
+        )
     if problem.energy_weight == 0 or problem.delay_weight == 0:
         raise ProblemError(
             "weights as ratios need energy_weight > 0 and delay_weight > 0 in the problem, got 0. "

@@ -66,7 +66,7 @@ class AllocationProblem:
     model_bits: float  # S
     bandwidth_hz: float  # B of one block
     noise_psd_w_per_hz: float  # N0
-    energy_weight: float  # eta_1 [1/J]
+    energy_weight: FloatArray | float  # eta_1 [1/J]; (n,): a price of each device's joules
     delay_weight: float  # eta_2 [1/s]
     max_delay_s: float | None = None  # hard deadline for the upload
     max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
@@ -84,7 +84,7 @@ class AllocationProblem:
     def __post_init__(self) -> None:
         for name in ("model_bits", "bandwidth_hz"):
             self._set_scalar(name, must_be_positive=True)
-        for name in ("noise_psd_w_per_hz", "energy_weight", "delay_weight", "min_snr", "fixed_delay_s"):
+        for name in ("noise_psd_w_per_hz", "delay_weight", "min_snr", "fixed_delay_s"):
             self._set_scalar(name, must_be_positive=False)
         if self.packet_error_waterfall is not None:
             self._set_scalar("packet_error_waterfall", must_be_positive=False)
@@ -100,6 +100,10 @@ class AllocationProblem:
         if gain.ndim == 2 and np.ndim(self.interference_w) == 0:
             self._set_array("interference_w", (gain.shape[1],))
         self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
+        if np.ndim(self.energy_weight):
+            self._set_array("energy_weight", (self.num_devices,))
+        else:
+            self._set_scalar("energy_weight", must_be_positive=False)
         for name in _PER_DEVICE:
             shape: tuple[int, ...] = (self.num_devices,)
             if name == "channel_gain" and gain.ndim == 2:
@@ -131,6 +135,29 @@ class AllocationProblem:
     def num_blocks(self) -> int:
         """Return M."""
         return int(self.interference_w.shape[0])
+
+    @property
+    def has_prices(self) -> bool:
+        """Return whether each device has an energy weight of its own."""
+        return isinstance(self.energy_weight, np.ndarray)
+
+    @cached_property
+    def counts_energy(self) -> bool:
+        """Return whether anybody's joules cost anything."""
+        return bool(np.any(self.energy_weight))
+
+    def price_of(self, device: IntArray) -> FloatArray | float:
+        """Return eta_1 of each of these devices, or the one number of all."""
+        return (
+            self.energy_weight[device] if isinstance(self.energy_weight, np.ndarray) else self.energy_weight
+        )
+
+    def energy_cost(self, energy_j: FloatArray) -> float:
+        """Return what each device's joules cost together; a price of 0 ignores even endless ones."""
+        if not isinstance(self.energy_weight, np.ndarray):
+            return self.energy_weight * float(energy_j.sum()) if self.energy_weight else 0.0
+        is_paid = self.energy_weight > 0
+        return float(np.dot(self.energy_weight[is_paid], energy_j[is_paid]))
 
     @property
     def is_frequency_selective(self) -> bool:
@@ -295,7 +322,7 @@ class AllocationProblem:
                 "Without noise the rate is infinite; give noise_psd_w_per_hz (thermal noise is 4e-21 W/Hz)."
             )
         is_unhurried = self.max_delay_s is None and self.max_round_delay_s is None
-        if self.delay_weight == 0 and self.energy_weight > 0 and is_unhurried:
+        if self.delay_weight == 0 and self.counts_energy and is_unhurried:
             raise ProblemError(
                 "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then "
                 "the cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."

@@ -230,7 +230,8 @@ def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
     per_block = [f"channel_gain_{block}" for block in range(num_blocks)]
     plain = [key for key in _TABLES["devices"] if key != "csv"]
     decibels = [key for key, (target, _) in _IN_DECIBELS.items() if target in plain]
-    columns = read_columns(path, known=(*plain, *decibels, *per_block), what="device")
+    known = (*plain, "energy_weight", *decibels, *per_block)
+    columns = read_columns(path, known=known, what="device")
     found: dict[str, FloatArray] = {}
     for key, column in columns.items():
         if key in per_block:

@@ -142,9 +142,13 @@ def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
     costs = account(problem, allocation)
     contribution = expected_contribution(problem, costs)
-    energy = float(costs.compute_energy_j.sum() + costs.upload_energy_j.sum())
+    if problem.has_prices:
+        energy_cost = problem.energy_cost(costs.compute_energy_j + costs.upload_energy_j)
+    else:
+        energy = float(costs.compute_energy_j.sum() + costs.upload_energy_j.sum())
+        energy_cost = weighted(float(problem.energy_weight), energy)
     delay = _maximum(costs.compute_delay_s) + _maximum(costs.upload_delay_s)
-    return contribution - weighted(problem.energy_weight, energy) - weighted(problem.delay_weight, delay)
+    return contribution - energy_cost - weighted(problem.delay_weight, delay)
 
 
 def expected_contribution(problem: AllocationProblem, costs: DeviceCosts) -> float:
@@ -190,9 +194,9 @@ def build_allocation(
     contribution = float(problem.contribution[device].sum())
     if problem.has_risks:
         contribution = expected_contribution(problem, costs)
-    energy_weight, delay_weight = problem.energy_weight, problem.delay_weight
-    compute_cost = weighted(energy_weight, compute_energy) + weighted(delay_weight, compute_delay)
-    upload_cost = weighted(energy_weight, upload_energy) + weighted(delay_weight, upload_delay)
+    delay_weight = problem.delay_weight
+    compute_cost = problem.energy_cost(costs.compute_energy_j) + weighted(delay_weight, compute_delay)
+    upload_cost = problem.energy_cost(costs.upload_energy_j) + weighted(delay_weight, upload_delay)
     objective = contribution - upload_cost - compute_cost
     free_cost = compute_cost if free_compute_cost is None else free_compute_cost
     upper_bound = objective if compute_cost == math.inf else upload_upper_bound - free_cost

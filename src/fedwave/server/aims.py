@@ -41,7 +41,7 @@ RAW = ContributionScale()
 class RoundAims:
     """What problem (P) maximises, U - eta_1 E - eta_2 T, and the hard limits that every method respects."""
 
-    energy_weight: float  # eta_1 [1/J]
+    energy_weight: FloatArray | float  # eta_1 [1/J]; (n,): a price of each device's joules
     delay_weight: float  # eta_2 [1/s]
     scale: ContributionScale = RAW  # of U
     max_delay_s: float | None = None  # of the uploads

@@ -102,7 +102,7 @@ def problem_of_cell(
     num_samples: ArrayLike = 10,
     num_local_steps: int = 1,
     model_bits: float | None = None,
-    energy_weight: float | None = None,
+    energy_weight: FloatArray | float | None = None,
     delay_weight: float | None = None,
     max_delay_s: float | None = None,
     max_energy_j: FloatArray | float | None = None,
@@ -151,8 +151,8 @@ def problem_of_cell(
 
 
 def _size_and_weights(
-    cell: Cell, model_bits: float | None, given: dict[str, float | None]
-) -> tuple[float, dict[str, float]]:
+    cell: Cell, model_bits: float | None, given: dict[str, Any]
+) -> tuple[float, dict[str, Any]]:
     """Return S and the weights as given, or else as fits the cell; only a cell without units has an S."""
     weights = {name: value for name, value in given.items() if value is not None}
     if cell.config.normalised:

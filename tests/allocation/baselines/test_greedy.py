@@ -22,6 +22,17 @@ def test_power_solves_eq_56_as_corrected():
         assert cost(found.transmit_power_w[i]) <= cost(grid).min() * (1 + 1e-12)
 
 
+def test_each_device_pays_its_own_price():
+    price = 10.0 ** np.random.default_rng(1).uniform(-1, 1, 100)
+    problem = paper_problem(0, energy_weight=price, delay_weight=0.5)
+    found = allocate(problem, "greedy", rng=np.random.default_rng(0))
+    for i in found.selected:
+        alone = paper_problem(0, energy_weight=float(price[i]), delay_weight=0.5)
+        other = allocate(alone, "greedy", rng=np.random.default_rng(0))  # the same blocks
+        assert found.transmit_power_w[i] == other.transmit_power_w[i]
+        assert found.cpu_frequency_hz[i] == other.cpu_frequency_hz[i]
+
+
 def test_cpu_frequencies_are_those_of_eq_55():
     problem = paper_problem(0)
     found = allocate(problem, "greedy", rng=np.random.default_rng(0))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,10 +15,13 @@ from fedwave.allocation.optimal.search import BranchAndBound
 from fedwave.allocation.uploads.pairs import all_pairs
 from fedwave.allocation.uploads.power import energy_factor
 from fedwave.allocation.uploads.snr_range import snr_floor
+from fedwave.wireless.rate import RadioPower
 from tests.allocation.allocation_problems import paper_problem
 
 
-def crowd(rng: np.random.Generator, *, max_devices: int, max_blocks: int) -> AllocationProblem:
+def crowd(
+    rng: np.random.Generator, *, max_devices: int, max_blocks: int, has_prices: bool = False
+) -> AllocationProblem:
     """Return many devices: with ties and zeros or without, limits equal or not, gains per block or not."""
     n, num_blocks = int(rng.integers(1, max_devices + 1)), int(rng.integers(1, max_blocks + 1))
     has_ties = rng.random() < 0.5
@@ -37,7 +42,7 @@ def crowd(rng: np.random.Generator, *, max_devices: int, max_blocks: int) -> All
         channel_gain=draw(shape),
         interference_w=np.full(num_blocks, 0.5) if rng.random() < 0.5 else draw(num_blocks),
         max_power_w=one_or_each(0.5),
-        energy_weight=float(rng.choice([0.0, 0.2, 1.0])),
+        energy_weight=draw(n) if has_prices else float(rng.choice([0.0, 0.2, 1.0])),
         max_delay_s=None if rng.random() < 0.5 else float(rng.uniform(1, 8)),
         max_energy_j=None if rng.random() < 0.4 else one_or_each(1.5),
     )
@@ -58,10 +63,14 @@ def pairs_by_definition(problem, may_upload=None):
         able &= problem.contribution * gain > cost * (1 - 1e-12)
         if may_upload is not None:
             able &= may_upload
+        value_of_gain = gain[able]
+        if problem.has_prices:
+            with np.errstate(divide="ignore"):
+                value_of_gain = gain[able] / problem.energy_weight[able]
         merits = np.stack(
             [
                 problem.contribution[able],
-                gain[able],
+                value_of_gain,
                 (gain * problem.max_power_w)[able],
                 gain[able] * limit[able],
             ]
@@ -114,7 +123,7 @@ def short_cuts(request, monkeypatch):
 def test_the_pairs_are_those_of_the_definition(start):
     for seed in range(start, start + 100):
         rng = np.random.default_rng(seed)
-        problem = crowd(rng, max_devices=120, max_blocks=5)
+        problem = crowd(rng, max_devices=120, max_blocks=5, has_prices=seed % 3 == 0)
         assert_same_pairs(problem, None if rng.random() < 0.7 else rng.random(problem.num_devices) < 0.8)
 
 
@@ -134,9 +143,13 @@ def test_the_pairs_of_many_devices_are_those_of_the_definition(powers, limits):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([4, 600]))
-def test_pruning_never_costs_the_optimum(seed, small):
-    problem = crowd(np.random.default_rng(seed), max_devices=40, max_blocks=4)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([4, 600]), st.booleans(), st.booleans())
+def test_pruning_never_costs_the_optimum(seed, small, has_prices, has_circuit):
+    problem = crowd(np.random.default_rng(seed), max_devices=40, max_blocks=4, has_prices=has_prices)
+    if has_circuit:
+        problem = replace(
+            problem, radio=RadioPower(amplifier_efficiency=0.5, circuit_power_w=0.1 * (1 + seed % 20))
+        )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dominance, "_SMALL", small)
         patch.setattr(dominance, "_TINY", 0 if small == 4 else 200)

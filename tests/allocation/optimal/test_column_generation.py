@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,21 @@ def test_equals_the_plain_search_on_random_crowds(start):
         )
         if not may_be_faster(problem) and useful_devices(problem, None).size:
             assert_equals_the_plain_search(problem)
+
+
+@pytest.mark.parametrize("start", range(0, 200, 50))
+def test_equals_the_plain_search_where_each_device_has_a_price(start):
+    for seed in range(start, start + 50):
+        problem = crowd(np.random.default_rng(seed), max_devices=120, max_blocks=8, has_prices=True)
+        if useful_devices(problem, None).size:
+            assert_equals_the_plain_search(problem)
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_equals_the_plain_search_on_hard_families_with_prices(index):
+    _, problem = hard_families(1500, 12, 3)[index]
+    price = 10.0 ** np.random.default_rng(index).uniform(-2, 1, problem.num_devices)
+    assert_equals_the_plain_search(replace(problem, energy_weight=price))
 
 
 @pytest.mark.parametrize("index", range(6))

@@ -83,6 +83,91 @@ def test_larger_assignments_equal_brute_force(share):
         assert_equals_brute_force(link_problem(rng, features, max_devices=4, max_blocks=3))
 
 
+@pytest.mark.parametrize(
+    "others", [(), ("circuit",), ("circuit", "energy"), ("energy",), ("errors",), ("round", "static")]
+)
+def test_a_price_for_each_device_equals_brute_force(others):
+    for seed in range(25):
+        rng = np.random.default_rng(7000 + seed)
+        assert_equals_brute_force(link_problem(rng, ["prices", *others], max_devices=4, max_blocks=2))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_prices_are_another_unit_of_each_devices_watt(seed):
+    """h / a, a p_max, a iota, a P_0, a e_0 and a E_max with a weight of 1 are the same problem."""
+    rng = np.random.default_rng(seed)
+    features = [
+        name
+        for name in ("outage", "rate", "round", "energy", "floors", "delay", "static")
+        if rng.random() < 0.4
+    ]
+    problem = link_problem(rng, ["prices", *features], max_devices=8, max_blocks=4)
+    a = np.maximum(problem.energy_weight, 1e-3)
+    gain = problem.channel_gain / (a if problem.channel_gain.ndim == 1 else a[:, None])
+    priced = replace(problem, energy_weight=a)
+    same = replace(
+        problem,
+        energy_weight=1.0,
+        channel_gain=gain,
+        max_power_w=a * problem.max_power_w,
+        capacitance=a * problem.capacitance,
+        static_power_w=a * problem.static_power_w,
+        joules_per_cycle=a * problem.joules_per_cycle,
+        max_energy_j=None if problem.max_energy_j is None else a * problem.max_energy_j,
+    )
+    ours, theirs = allocate(priced), allocate(same)
+    scale = float(np.maximum(problem.contribution, 0).sum()) + abs(theirs.objective)
+    assert ours.objective == pytest.approx(theirs.objective, abs=1e-11 * scale)
+    assert ours.upper_bound == pytest.approx(theirs.upper_bound, abs=1e-11 * scale)
+    assert ours.block_of_device.tolist() == theirs.block_of_device.tolist()
+    np.testing.assert_allclose(a * ours.transmit_power_w, theirs.transmit_power_w, rtol=1e-7)
+    np.testing.assert_allclose(ours.cpu_frequency_hz, theirs.cpu_frequency_hz, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_equal_prices_are_one_weight(seed):
+    problem = replace(random_problem(np.random.default_rng(seed)), energy_weight=0.3, delay_weight=0.5)
+    each = replace(problem, energy_weight=np.full(problem.num_devices, 0.3))
+    scale = 1e-11 * float(np.maximum(problem.contribution, 0).sum() + 1)
+    one, many = allocate(problem), allocate(each)
+    assert many.objective == pytest.approx(one.objective, rel=1e-11, abs=scale)
+    assert many.status is one.status
+    assert total_cost(each, many) == pytest.approx(many.objective, rel=1e-12, abs=scale)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_random_plan_beats_the_bound_under_prices(seed):
+    """Any devices, blocks, powers and frequencies that keep all limits are worth no more than proven."""
+    rng = np.random.default_rng(9000 + seed)
+    features = [name for name in FEATURES if rng.random() < 0.35 and name not in ("round", "delay")]
+    problem = link_problem(rng, {"prices", *features}, max_devices=8, max_blocks=4)
+    best = allocate(problem)
+    seen = 0
+    for _ in range(400):
+        count = int(rng.integers(0, min(problem.num_devices, problem.num_blocks) + 1))
+        device = rng.permutation(problem.num_devices)[:count]
+        share = 10.0 ** rng.uniform(-2, 0, count)
+        near = rng.random() < 0.5
+        frequency = problem.max_frequency_hz * rng.uniform(0.05, 1, problem.num_devices)
+        trial = build_allocation(
+            problem,
+            method="random",
+            device=best.selected if near else device,
+            block=best.block_of_device[best.selected]
+            if near
+            else rng.permutation(problem.num_blocks)[:count],
+            power_w=best.transmit_power_w[best.selected] * 10.0 ** rng.uniform(-0.1, 0.1, best.num_selected)
+            if near
+            else share * problem.max_power_w[device],
+            cpu_frequency_hz=best.cpu_frequency_hz if near else frequency,
+            status=Status.FEASIBLE,
+        )
+        if violations(problem, trial) == ():
+            seen += 1
+            assert trial.objective <= best.upper_bound + 1e-11 * (1 + np.abs(problem.contribution).sum())
+    assert seen > 20
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(100, 4100, 500))
 def test_many_problems_equal_brute_force(start):

@@ -34,7 +34,7 @@ def allocate_fedl_power(problem: AllocationProblem, *, selected: IntArray) -> Al
     every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()
     snr = selfish_snr(problem, every_device, every_block).reshape(shape)
     watts = watts_per_snr(problem, every_device, every_block).reshape(shape)
-    row, block = linear_sum_assignment(_costs(problem, snr, watts))
+    row, block = linear_sum_assignment(_costs(problem, selected, snr, watts))
     return allocate_on_blocks(
         problem,
         method="fedl-power",
@@ -46,14 +46,15 @@ def allocate_fedl_power(problem: AllocationProblem, *, selected: IntArray) -> Al
     )
 
 
-def _costs(problem: AllocationProblem, snr: FloatArray, watts: FloatArray) -> FloatArray:
+def _costs(problem: AllocationProblem, selected: IntArray, snr: FloatArray, watts: FloatArray) -> FloatArray:
     """Return (eta_1 p + eta_2) times the upload delay of every pair, FEDL's SUB2."""
     can = snr > 0
     cost = np.zeros(snr.shape)
     delay = problem.nat_delay_s / np.log1p(snr[can])
-    energy_price = problem.energy_weight * snr[can] * watts[can]
+    price = np.broadcast_to(np.reshape(problem.price_of(selected), (-1, 1)), snr.shape)[can]
+    energy_price = price * snr[can] * watts[can]
     if problem.radio != RadioPower():
-        energy_price = problem.energy_weight * problem.radio.drain_w(snr[can] * watts[can])
+        energy_price = price * problem.radio.drain_w(snr[can] * watts[can])
     cost[can] = (energy_price + problem.delay_weight) * delay
     cost[~can] = _REFUSED * (1.0 + cost.max(initial=0.0))
     return cost

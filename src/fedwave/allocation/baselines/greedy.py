@@ -44,10 +44,11 @@ def selfish_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -
     if radio.amplifier_efficiency != 1.0:
         watts = watts / radio.amplifier_efficiency
     snr = np.zeros(device.size)
+    price = np.broadcast_to(problem.price_of(device), device.shape).tolist()
     for k in np.flatnonzero(cap > 0):
         snr[k] = best_common_snr(
-            problem.energy_weight * float(watts[k]),
-            delay_weight=problem.delay_weight + problem.energy_weight * radio.circuit_power_w,
+            price[k] * float(watts[k]),
+            delay_weight=problem.delay_weight + price[k] * radio.circuit_power_w,
             nat_delay_s=1.0,
             smallest=floor,
             largest=float(cap[k]),

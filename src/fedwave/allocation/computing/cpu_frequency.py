@@ -76,7 +76,7 @@ def selfish_cpu_frequencies(problem: AllocationProblem) -> CpuPlan:
 def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> float:
     """Return g1 of (SP1): eta_1 times the energy of computing plus eta_2 times its delay."""
     cost = 0.0
-    if problem.energy_weight:
+    if problem.counts_energy:
         energy = compute_energy_j(
             cpu_frequency_hz,
             workload_cycles=problem.workload_cycles,
@@ -84,7 +84,7 @@ def compute_cost(problem: AllocationProblem, cpu_frequency_hz: FloatArray) -> fl
             static_power_w=problem.static_power_w,
             joules_per_cycle=problem.joules_per_cycle,
         )
-        cost += problem.energy_weight * float(energy.sum())
+        cost += problem.energy_cost(energy)
     if problem.delay_weight:
         delay = compute_delay_s(cpu_frequency_hz, workload_cycles=problem.workload_cycles)
         cost += problem.delay_weight * float(delay.max(initial=0.0))
@@ -118,7 +118,10 @@ def _best_finish_s(problem: AllocationProblem, largest: float) -> float:
     if problem.min_frequency_hz is not None or np.any(problem.static_power_w):
         return ComputeCurve.of(problem).best_finish_s(problem.delay_weight)
     relative = problem.workload_cycles / largest
-    price = problem.energy_weight * float(np.dot(problem.capacitance, relative**3))
+    if problem.has_prices:
+        price = float(np.dot(problem.energy_weight * problem.capacitance, relative**3))
+    else:
+        price = float(problem.energy_weight) * float(np.dot(problem.capacitance, relative**3))
     if price == 0.0:
         return 0.0  # energy is free: as fast as possible
     if problem.delay_weight == 0.0:

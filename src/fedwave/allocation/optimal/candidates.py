@@ -22,7 +22,8 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
     Left out are devices that cost more than they bring even at the slowest rate, and, on each block,
     devices with M others at least as good in u, h and, where the limits of the devices differ, h p_max
     and h E_max (E_max, if a circuit draws power): see dominance.py. At any SNR of its own that such a device
-    may use, each of those M may use it as well, arrives as surely and takes no more energy.
+    may use, each of those M may use it as well, arrives as surely and takes no more energy. With prices a of
+    their own h / a takes the place of h, a counts by itself if a circuit draws power, and the limits always.
     """
     num_blocks = problem.num_blocks
     if num_blocks == 0:
@@ -65,6 +66,8 @@ class _Fleet:
     contribution: FloatArray
     limits: tuple[FloatArray, ...]  # that count times the gain, each only if devices differ
     batteries: tuple[FloatArray, ...]  # limits that count as they are, likewise
+    price: FloatArray | None = None  # a, where each device has its own
+    needs_gain: bool = True  # whether the gain itself counts, besides what it is multiplied with
 
     @classmethod
     def able(cls, problem: AllocationProblem, may_upload: BoolArray | None) -> _Fleet:
@@ -73,11 +76,19 @@ class _Fleet:
             is_able &= may_upload
         device = np.flatnonzero(is_able)
         limits, batteries = [problem.max_power_w[device]], list[FloatArray]()
+        has_circuit = problem.radio.circuit_power_w > 0.0
         if problem.max_energy_j is not None:
             # What the circuit draws does not shrink with a better gain, so then E_max itself must be no less.
-            has_circuit = problem.radio.circuit_power_w > 0.0
             (batteries if has_circuit else limits).append(problem.energy_limit_of(device))
-        return cls(device, problem.contribution[device], _differing(limits), _differing(batteries))
+        contribution = problem.contribution[device]
+        if not problem.has_prices:
+            return cls(device, contribution, _differing(limits), _differing(batteries))
+        price = np.asarray(problem.price_of(device))
+        # h / a does not say who has the larger h: so each limit counts even where all have the same.
+        kept = tuple(limits if _differing(limits) else limits[:1])
+        prices = (-price,) if has_circuit else ()
+        needs_gain = has_circuit and problem.max_energy_j is not None
+        return cls(device, contribution, kept, (*_differing(batteries), *prices), price, needs_gain)
 
     def by_falling_contribution(self) -> _Fleet:
         """Return the same devices, sorted; ties go by index."""
@@ -93,14 +104,19 @@ class _Fleet:
         """Return the devices that a block with these gains and this noise may need, in the fleet's order."""
         is_worth = gain > 0
         least_energy = problem.nat_delay_s * float(noise_w) * energy_factor(min(snr_floor(problem), 1e300))
-        if problem.energy_weight > 0.0 and least_energy < math.inf:  # else nobody is ruled out here
-            least_cost = problem.energy_weight * least_energy / problem.radio.amplifier_efficiency
+        if problem.counts_energy and least_energy < math.inf:  # else nobody is ruled out here
+            price = problem.energy_weight if self.price is None else self.price
+            least_cost = price * least_energy / problem.radio.amplifier_efficiency
             with np.errstate(over="ignore"):
                 # Never drop one for rounding.
                 is_worth &= self.contribution * gain > least_cost * (1.0 - 1e-12)
         few, gain = self._at(is_worth), gain[is_worth]
         with np.errstate(over="ignore"):
-            criteria = (few.contribution, gain, *(gain * limit for limit in few.limits), *few.batteries)
+            gains = (gain,) if few.needs_gain else ()
+            if few.price is not None:
+                free = np.full(gain.shape, np.inf)
+                gains = (*gains, np.divide(gain, few.price, out=free, where=few.price > 0))
+            criteria = (few.contribution, *gains, *(gain * limit for limit in few.limits), *few.batteries)
         return np.asarray(few.device[prune(criteria, problem.num_blocks)])
 
     def _at(self, where: IntArray | BoolArray) -> _Fleet:
@@ -109,6 +125,8 @@ class _Fleet:
             self.contribution[where],
             tuple(limit[where] for limit in self.limits),
             tuple(limit[where] for limit in self.batteries),
+            None if self.price is None else self.price[where],
+            self.needs_gain,
         )
 
 

@@ -55,14 +55,22 @@ class ColumnPricing:
 
     def __init__(self, problem: AllocationProblem, device: IntArray) -> None:
         self._problem = problem
+        # A price of each device's own counts as a weaker gain, h / a, but not for what it can reach.
+        self._price: FloatArray | None = None
         if not problem.is_frequency_selective:
-            device = device[np.argsort(-problem.channel_gain[device], kind="stable")]
+            gain = problem.channel_gain[device]
+            rank = -gain if not problem.has_prices else problem.price_of(device) * (1.0 / gain)
+            device = device[np.argsort(rank, kind="stable")]
         self.device = device
+        if problem.has_prices:
+            self._price = np.asarray(problem.price_of(device))
         self._contribution = problem.contribution[device]
         self._power = problem.max_power_w[device]
         xi = problem.radio.amplifier_efficiency
         self._unit_energy = problem.nat_delay_s / xi  # times noise / gain: an upload's energy at e = 1
-        self._unit_cost = problem.energy_weight * self._unit_energy
+        self._unit_cost = self._unit_energy  # times a
+        if not problem.has_prices:
+            self._unit_cost = float(problem.energy_weight) * self._unit_energy
         self._energy = None if problem.max_energy_j is None else problem.energy_limit_of(device)
         self._noise = problem.block_noise_w
         self._quietest_first = np.argsort(self._noise, kind="stable")
@@ -79,6 +87,8 @@ class ColumnPricing:
                 for best, blocks in zip(self._best, self._classes, strict=True):
                     best[rows] = ratio[:, blocks].max(axis=1)
             self._inverse = 1.0 / np.maximum(self._best.max(axis=0), 1e-300)
+        if self._price is not None:
+            self._inverse = self._price * self._inverse
         self.largest_contribution = float(np.sort(self._contribution)[-problem.num_blocks :].sum())
 
     def best_gains(self) -> FloatArray:
@@ -147,7 +157,8 @@ class ColumnPricing:
             rows = found[start : start + size]
             gain = self._gains_of(rows)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                profit = self._contribution[rows][:, None] - duals.value - cost / gain
+                priced = cost / gain if self._price is None else cost * self._price[rows][:, None] / gain
+                profit = self._contribution[rows][:, None] - duals.value - priced
             needed = self._needed_gain(duals.smallest_cap, rows)
             profit[(gain < needed[:, None] * self._noise) | (gain == 0.0)] = -np.inf
             block = profit.argmax(axis=1)
@@ -178,7 +189,8 @@ class ColumnPricing:
         for blocks, best in zip(self._classes, self._best, strict=True):
             gain = best[found]
             can = np.flatnonzero((gain >= needed) & (gain > 0.0))
-            level = self._contribution[found[can]] - duals.value[blocks].min() - cost / gain[can]
+            priced = cost / gain[can] if self._price is None else cost * self._price[found[can]] / gain[can]
+            level = self._contribution[found[can]] - duals.value[blocks].min() - priced
             bound[can] = np.maximum(bound[can], level)
         is_gain = bound > 0.0
         found, bound = found[is_gain], bound[is_gain]

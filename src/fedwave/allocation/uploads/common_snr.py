@@ -22,7 +22,7 @@ class CommonSnr:
     unit_cost: FloatArray  # of the first k pairs
     worth: FloatArray  # at their favourites, of all but the first k pairs
     waterfall: float
-    circuit_cost: float
+    circuit_cost: FloatArray | float  # of one pair, or, where prices differ, of the first k
 
     @classmethod
     def of(
@@ -35,13 +35,16 @@ class CommonSnr:
         """Return the pairs of these contributions and costs, at these places of the table."""
         favourite = faster.favourite[where]
         order = np.argsort(favourite)
+        circuit_cost = faster.circuit_cost
+        if isinstance(circuit_cost, np.ndarray):
+            circuit_cost = np.concatenate(([0.0], np.cumsum(circuit_cost[where][order])))
         return cls(
             contribution=np.concatenate(([0.0], np.cumsum(contribution[order]))),
             unit_cost=np.concatenate(([0.0], np.cumsum(unit_cost[order]))),
             favourite=favourite[order],
             worth=np.concatenate((np.cumsum(faster.worth[where][order][::-1])[::-1], [0.0])),
             waterfall=faster.waterfall,
-            circuit_cost=faster.circuit_cost,
+            circuit_cost=circuit_cost,
         )
 
     def value(self, snr: float) -> float:
@@ -51,9 +54,15 @@ class CommonSnr:
         if count:
             success = math.exp(-self.waterfall / snr) if self.waterfall else 1.0
             nats = math.log1p(snr)
-            cost = float(self.unit_cost[count]) * snr + count * self.circuit_cost
+            cost = float(self.unit_cost[count]) * snr + self._circuit_cost(count)
             value += float(self.contribution[count]) * success - cost / nats
         return value
+
+    def _circuit_cost(self, count: int) -> float:
+        """Return kappa of the first ``count`` pairs together."""
+        if isinstance(self.circuit_cost, np.ndarray):
+            return float(self.circuit_cost[count])
+        return count * self.circuit_cost
 
     def best_snr(self, delay: DelayCost, *, smallest: float, largest: float) -> float:
         """Return the common SNR in the range with the largest value minus delay cost.
@@ -74,7 +83,7 @@ class CommonSnr:
         if low == 0:
             return end  # nobody has to follow: faster costs nothing yet
         if not self.waterfall and delay.hurry is None:
-            price = self.circuit_cost * low + delay.slope(1.0)
+            price = self._circuit_cost(low) + delay.slope(1.0)
             cost = float(self.unit_cost[low])
             wished = optimal_snr(price / cost) if cost > price / LARGEST_SNR else LARGEST_SNR
             return max(start, min(wished, end))
@@ -85,7 +94,7 @@ class CommonSnr:
 
         The first ``count`` pairs follow the common SNR.
         """
-        rise = self.circuit_cost * count + delay.slope(nats) - float(self.unit_cost[count]) * steepness(nats)
+        rise = self._circuit_cost(count) + delay.slope(nats) - float(self.unit_cost[count]) * steepness(nats)
         if self.waterfall:
             snr = math.expm1(nats)
             success = math.exp(-self.waterfall / snr)

@@ -32,7 +32,7 @@ _LARGE = 700.0  # logarithms past this are as good as infinite
 
 def may_be_faster(problem: AllocationProblem) -> bool:
     """Return whether a device may do best to send faster, or more loudly, than the common SNR asks for."""
-    counts_energy = problem.energy_weight > 0.0 or problem.max_energy_j is not None
+    counts_energy = problem.counts_energy or problem.max_energy_j is not None
     pays_by_the_second = problem.radio.circuit_power_w > 0.0 and counts_energy
     return pays_by_the_second or problem.waterfall > 0.0 or problem.min_snr > problem.rate.max_snr
 
@@ -44,7 +44,7 @@ class FasterUploads:
     favourite: FloatArray  # SNR; a pair sends at the larger of this and the common one
     worth: FloatArray  # g at the favourite: u times its success, minus its energy's cost
     waterfall: float  # m
-    circuit_cost: float  # kappa = eta_1 s P_circuit
+    circuit_cost: FloatArray | float  # kappa = eta_1 s P_circuit; an array where prices differ
 
     def tangent(self, snr: float) -> tuple[float, float, float, float]:
         """Return intercepts and slopes in e, at an SNR, of the success and of -1 / ln(1 + x): a, b, c, d.
@@ -71,7 +71,7 @@ def faster_uploads(
     waterfall = problem.waterfall
     # A threshold below the rate's cap is a floor of the common SNR already.
     threshold = problem.min_snr if problem.min_snr > problem.rate.max_snr else 0.0
-    circuit_cost = problem.energy_weight * problem.nat_delay_s * problem.radio.circuit_power_w
+    circuit_cost = problem.price_of(device) * problem.nat_delay_s * problem.radio.circuit_power_w
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
     if waterfall == 0.0:
         favourite = np.minimum(np.maximum(thrifty_snr(problem, device, block), threshold), own_cap)
@@ -85,7 +85,7 @@ def faster_uploads(
             low[is_open],
             own_cap[is_open],
             waterfall,
-            circuit_cost,
+            circuit_cost[is_open] if isinstance(circuit_cost, np.ndarray) else circuit_cost,
             max_snr,
         )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -106,7 +106,7 @@ def _favourites(
     low: FloatArray,
     high: FloatArray,
     waterfall: float,
-    circuit_cost: float,
+    circuit_cost: FloatArray | float,
     max_snr: float,
 ) -> FloatArray:
     """Return where each pair's worth is largest between low >= m and high: where its slope falls through 0.
@@ -122,7 +122,8 @@ def _favourites(
         steep = np.where(snr < _FAINT_SNR, 0.5 * snr * snr, (1.0 + snr) * nats - snr)
         ratio = nats / snr
         gain = contribution[where] * waterfall * np.exp(-waterfall / snr) * ratio * ratio * (1.0 + snr)
-        return _log_ratio(gain + circuit_cost, unit_cost[where] * steep)
+        circuit = circuit_cost[where] if isinstance(circuit_cost, np.ndarray) else circuit_cost
+        return _log_ratio(gain + circuit, unit_cost[where] * steep)
 
     def rise_past(log_snr: FloatArray, where: IntArray) -> FloatArray:
         """Return the same past the rate's cap, where the delay stays and the energy grows with the power."""

@@ -134,10 +134,10 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
     if is_real is not None:
         cap = np.where(is_real[block], cap, 0.0)
     unit_cost = np.zeros(shape)
-    if problem.energy_weight > 0:
+    if problem.counts_energy:
         watts = watts_per_snr(problem, every, block[:, None])
         with np.errstate(over="ignore"):
-            unit_cost = problem.energy_weight * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
+            unit_cost = problem.price_of(every) * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
             if problem.radio.amplifier_efficiency != 1.0:
                 unit_cost = unit_cost / problem.radio.amplifier_efficiency
     faster = None
