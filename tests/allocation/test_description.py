@@ -13,8 +13,8 @@ from fedwave.allocation import (
     describe,
     describe_front,
     objective_terms,
-    total_cost,
     pareto_front,
+    total_cost,
 )
 from fedwave.testing.method import random_problem
 from fedwave.wireless.rate import RadioPower
