@@ -8,7 +8,9 @@ from importlib import metadata
 import typer
 
 from fedwave import __version__
+from fedwave.cli.account import account_command
 from fedwave.cli.allocate import allocate_command
+from fedwave.cli.calibrate import calibrate
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare, report
 from fedwave.cli.datasets import datasets_app
@@ -63,5 +65,7 @@ def _root(
 
 app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
+app.command(name="account")(account_command)
+app.command(name="calibrate")(calibrate)
 app.command(name="reproduce")(reproduce_command)
 app.command(name="explore")(explore)

@@ -10,12 +10,13 @@ import numpy as np
 from fedwave.allocation import Allocation
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
-from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks, Work
-from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.server import Outcome, Plan, Reports, UploadLinks, Work
+from fedwave.simulation.round_account import Timeline, round_costs
+from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import upload_outcome
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_energy_j
+from fedwave.wireless.link import compute_delay_s
 from fedwave.wireless.phases import (
     ReportPhase,
     broadcast_delay_s,
@@ -24,33 +25,6 @@ from fedwave.wireless.phases import (
     workload_cycles,
 )
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Timeline:
-    """The phases of a round, as long as nothing cuts them off: broadcast, computing, reports, uploads."""
-
-    broadcast_s: float
-    compute_time_s: FloatArray  # of each device
-    reporting: ReportPhase
-    slot_time_s: FloatArray  # of each device's upload, 0 without one
-    deadline_s: float | None
-
-    @property
-    def reports_start_s(self) -> float:
-        """All have computed."""
-        return self.broadcast_s + float(self.compute_time_s.max(initial=0.0))
-
-    @property
-    def uploads_start_s(self) -> float:
-        """All reports are in: only then are blocks given out, and uploads start together."""
-        return self.reports_start_s + self.reporting.duration_s
-
-    @property
-    def end_s(self) -> float:
-        """The last slot is over, also that of a device that dropped out, which the server cannot know."""
-        end = self.uploads_start_s + float(self.slot_time_s.max(initial=0.0))
-        return end if self.deadline_s is None else min(end, self.deadline_s)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,7 +60,7 @@ class CellWorld:
             self.fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
         )
         links, slot_time = self._uploads(plan, plan.allocation, channel)
-        timeline = _Timeline(
+        timeline = Timeline(
             broadcast_s=broadcast_delay_s(self.terms, channel, listeners=who, model_bits=work.model_bits),
             compute_time_s=compute_delay_s(plan.allocation.cpu_frequency_hz, workload_cycles=workload),
             reporting=report_phase(self.terms, self.fleet.max_power_w, channel, device_index=who)
@@ -110,64 +84,19 @@ class CellWorld:
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
         )
         sends = plan.selected[outcome.transmitted]
-        costs = self._costs(plan.allocation, timeline, computes, sends, workload, links)
-        return Outcome(plan.selected[outcome.arrived], outcome.fate, costs)
-
-    def _costs(
-        self,
-        allocation: Allocation,
-        timeline: _Timeline,
-        computes: BoolArray,
-        sends: IntArray,
-        workload: FloatArray,
-        links: UploadLinks,
-    ) -> RoundCosts:
-        """Return everybody's joules and seconds in every phase.
-
-        At the round's end everybody stops: what is late pays for the time until then, not for more.
-        """
-        broadcast_s, delay_s = timeline.broadcast_s, timeline.end_s
-        fleet, downlink, radio = self.fleet, self.terms.downlink, self.terms.radio
-        downlink_time = np.where(computes, min(broadcast_s, delay_s), 0.0)
-        compute_time = np.minimum(timeline.compute_time_s, max(delay_s - broadcast_s, 0.0))
-        report_time = timeline.reporting.time_until_s(delay_s - timeline.reports_start_s)
-        upload_time, upload_energy = np.zeros((2, self.cell.num_devices))
-        upload_time[sends] = np.minimum(
-            timeline.slot_time_s[sends], max(delay_s - timeline.uploads_start_s, 0.0)
-        )
-        power = allocation.transmit_power_w
-        upload_energy[sends] = upload_energy_j(power[sends], upload_time[sends], radio=radio)
-        full_compute_energy = compute_energy_j(
-            allocation.cpu_frequency_hz,
+        costs = round_costs(
+            timeline,
+            cell=self.cell,
+            terms=self.terms,
+            listens=computes,
+            sends=sends,
+            transmit_power_w=plan.allocation.transmit_power_w,
+            cpu_frequency_hz=plan.allocation.cpu_frequency_hz,
             workload_cycles=workload,
-            capacitance=fleet.capacitance,
-            static_power_w=fleet.static_power_w,
-            joules_per_cycle=fleet.joules_per_cycle,
-        )
-        idle_time = np.maximum(delay_s - (downlink_time + compute_time + report_time + upload_time), 0.0)
-        resting = self.cell.waiting.energy_j(
-            listen_time_s=downlink_time,
-            sending=(
-                (timeline.reports_start_s + timeline.reporting.start_s, report_time),
-                (np.full(self.cell.num_devices, timeline.uploads_start_s), upload_time),
-            ),
-            end_s=delay_s,
-        )
-        return RoundCosts(
-            downlink_energy_j=downlink_time * (0.0 if downlink is None else downlink.receive_power_w),
-            downlink_time_s=downlink_time,
-            broadcast_energy_j=0.0 if downlink is None else downlink.power_w * min(broadcast_s, delay_s),
-            compute_energy_j=full_compute_energy * _share(compute_time, timeline.compute_time_s),
-            compute_time_s=compute_time,
-            report_energy_j=report_time * radio.drain_w(fleet.max_power_w),
-            report_time_s=report_time,
-            upload_energy_j=upload_energy,
-            upload_time_s=upload_time,
-            idle_energy_j=self.idle_power_w * idle_time + resting,
-            idle_time_s=idle_time,
-            delay_s=delay_s,
+            idle_power_w=self.idle_power_w,
             links=links,
         )
+        return Outcome(plan.selected[outcome.arrived], outcome.fate, costs)
 
     def _uploads(
         self, plan: Plan, allocation: Allocation, channel: ChannelDraw
@@ -188,10 +117,3 @@ class CellWorld:
         for name in ("channel_gain", "interference_w", "sinr", "rate_bps"):
             getattr(links, name)[selected] = getattr(uploads, name)
         return links, slot_time
-
-
-def _share(time_s: FloatArray, full_time_s: FloatArray) -> FloatArray:
-    """Return how much of each update was done; exactly 1 where nothing was cut off."""
-    share = np.ones_like(full_time_s)
-    np.divide(time_s, full_time_s, out=share, where=time_s < full_time_s)
-    return share
