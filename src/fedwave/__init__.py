@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
     from fedwave.server import problem_of_cell
+    from fedwave.simulation.account import account
     from fedwave.wireless.settings.load import load_cell
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Experiment",
     "StopRun",
     "__version__",
+    "account",
     "allocate",
     "allocate_many",
     "compare_methods",

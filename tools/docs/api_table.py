@@ -27,6 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Radio cell and allocation": (
         "load_cell",
         "problem_of_cell",
+        "account",
         "AllocationProblem",
         "allocate",
         "allocate_many",
