@@ -39,7 +39,9 @@ ALLOWED: dict[str, set[str]] = {
     "reproduce": GROUND
     | DISCIPLINES
     | {"server", "devices", "simulation", "experiments", "runs", "plots", "pages"},
-    "cli": GROUND | DISCIPLINES | {"server", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
+    "cli": GROUND
+    | DISCIPLINES
+    | {"server", "simulation", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
     "testing": GROUND | DISCIPLINES | {"server"},
