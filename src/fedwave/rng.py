@@ -49,6 +49,7 @@ class FleetStream(IntEnum):
     MULTIPATH = 9
     STATIC_POWER_W = 10
     JOULES_PER_CYCLE = 11
+    WHEREABOUTS = 12
 
 
 def fleet_generator(seed: int, purpose: FleetStream) -> np.random.Generator:

@@ -17,6 +17,7 @@ from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.ergodic import ergodic_share
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.interference import Interference
+from fedwave.wireless.modem_mean import modem_shares, planned_rate
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import unit_warnings
 from fedwave.wireless.settings.config import CellConfig
@@ -117,10 +118,16 @@ class Cell:
         risks, floor = self.config.losses.risks, self.rate_model.min_snr
         return risks if floor == 0.0 else replace(risks, outage_snr=max(floor, risks.outage_snr or 0.0))
 
-    @property
+    @cached_property
     def rate_model(self) -> RateModel:
-        """What the modems make of an SINR."""
-        return self.config.rate.model
+        """What a plan may count on that the modems make of an SINR."""
+        rate, is_ergodic = self.config.rate, self.channel.ergodic_k_factor is not None
+        return planned_rate(rate.model) if rate.per_moment and is_ergodic else rate.model
+
+    @property
+    def num_receive_antennas(self) -> int:
+        """Of the base station; gains are sums over them."""
+        return 1 if self.large_scale is None else self.large_scale.num_receive_antennas
 
     @property
     def radio_power(self) -> RadioPower:
@@ -145,7 +152,7 @@ class Cell:
             bandwidth_hz=bandwidth_hz,
             noise_w=bandwidth_hz * self.config.thermal_noise_psd_w_per_hz * rise,
             receive_power_w=settings.receive_power_w,
-            rate=self.rate_model,
+            rate=self.rate_model if settings.rate is None else settings.rate.model,
         )
 
     @cached_property
@@ -194,17 +201,50 @@ class Cell:
             rng=generator(self.seed, Stream.INTERFERENCE, drawn_round),
         )
         channel_gain = self.channel.gain(round_index, rng=generator(self.seed, Stream.CHANNEL, drawn_round))
+        downlink_gain = self._downlink_gain(channel_gain)
         if self.channel.ergodic_k_factor is not None:
             channel_gain = self._ergodic_gain(channel_gain, interference_w, self.channel.ergodic_k_factor)
-        channel_gain.flags.writeable = False
-        interference_w.flags.writeable = False
-        return ChannelDraw(channel_gain=channel_gain, interference_w=interference_w)
+        for array in (channel_gain, interference_w, downlink_gain):
+            if array is not None:
+                array.flags.writeable = False
+        return ChannelDraw(channel_gain, interference_w, downlink_gain)
+
+    def _downlink_gain(self, channel_gain: FloatArray) -> FloatArray | None:
+        """Return the gains (n,) of a broadcast; None: the uplink's, the mean over blocks.
+
+        The base station's antennas share its power and form no beam, since all devices listen: the mean gain
+        is that of one of them. A device adds up its own antennas. In an ergodic cell with a [downlink.rate]
+        it is the gain without fading that gives the ergodic rate at the downlink's SNR.
+        """
+        settings, downlink = self.config.downlink, self.downlink
+        if downlink is None or (settings.rate is None and self.num_receive_antennas == 1):
+            return None
+        gain = channel_gain if channel_gain.ndim == 1 else channel_gain.mean(axis=1)
+        gain = gain * (settings.num_receive_antennas / self.num_receive_antennas)
+        k_factor = self.channel.ergodic_k_factor
+        if k_factor is None or settings.rate is None:
+            return gain
+        rate = settings.rate.model if settings.rate.per_moment else RateModel()
+        shares = modem_shares(rate, settings.num_receive_antennas)
+        return gain * shares.at_power(downlink.power_w * gain / downlink.noise_w, k_factor)
 
     def _ergodic_gain(
         self, mean_gain: FloatArray, interference_w: FloatArray, k_factor: FloatArray
     ) -> FloatArray:
-        """Return the gains (n, M) without fading that give the ergodic rate at full power, and less below."""
-        full_snr = (self.fleet.max_power_w * mean_gain)[:, np.newaxis] / (interference_w + self.noise_w)
+        """Return the gains without fading that give the ergodic rate at full power, and less below.
+
+        They are (n, M), or (n,) where blocks are alike.
+        """
+        full_power_w = self.fleet.max_power_w * mean_gain  # received
+        rate, num_antennas = self.config.rate, self.num_receive_antennas
+        if rate.per_moment or num_antennas > 1:
+            shares = modem_shares(rate.model if rate.per_moment else RateModel(), num_antennas)
+            noise_w = interference_w + self.noise_w
+            if (noise_w == noise_w[0]).all():
+                return mean_gain * shares.up_to_power(full_power_w / noise_w[0], k_factor)
+            full_snr = full_power_w[:, np.newaxis] / noise_w
+            return mean_gain[:, np.newaxis] * shares.up_to_power(full_snr, k_factor[:, np.newaxis])
+        full_snr = full_power_w[:, np.newaxis] / (interference_w + self.noise_w)
         share = np.empty_like(full_snr)
         # Some devices at a time stay in the processor's cache: half the time, the same numbers.
         step = max(1, _CACHED_PAIRS // full_snr.shape[1])

@@ -83,10 +83,15 @@ class EvenInterference(InterferenceSection):
 
 
 class NoiseRise(InterferenceSection):
-    """Interference as a rise over thermal noise, drawn for each block: I = (10^(rise/10) - 1) B N0."""
+    """Interference as a rise over thermal noise, drawn for each block: I = (10^(rise/10) - 1) B N0.
+
+    With ``averaged`` nothing is drawn: uploads outlast the neighbours' slots, so every block has the mean
+    of I. By Jensen they reach at least the rate that this mean promises: ln(1 + S / (N + I)) is convex in I.
+    """
 
     kind: Literal["noise-rise"] = "noise-rise"
     rise_db: Distribution
+    averaged: bool = False
 
     def build(self) -> NoiseRise:
         """Return itself, unless a rise could be negative, or leaves the range of floats."""
@@ -99,8 +104,17 @@ class NoiseRise(InterferenceSection):
         return self
 
     def draw_w(self, *, num_blocks: int, noise_w: float, rng: np.random.Generator) -> FloatArray:
-        """Return the power that lifts each block's noise by its drawn rise."""
+        """Return the power that lifts each block's noise by its drawn rise, or the mean of such powers."""
+        if self.averaged:
+            return np.full(num_blocks, noise_w * (self.mean_rise - 1.0))
         return noise_w * (db_to_linear(draw(self.rise_db, num_blocks, rng=rng)) - 1.0)
+
+    @property
+    def mean_rise(self) -> float:
+        """E 10^(rise/10), linear; of a uniform rise (10^(b/10) - 10^(a/10)) / ((b - a) ln(10) / 10)."""
+        low_db, high_db = bounds(self.rise_db)
+        low, high = db_to_linear(low_db), db_to_linear(high_db)
+        return low if low == high else (high - low) / math.log(high / low)
 
 
 class ListedInterference(InterferenceSection):

@@ -41,6 +41,19 @@ class MultipathTable:
     k_with_gain: float = 0.0
 
 
+def indoor_multipath_table(scenario: str) -> MultipathTable:
+    """Return the column O2I of Table 7.5-6; behind a wall no path is steady, even in sight of the house."""
+    if scenario == "rma":
+        return MultipathTable(
+            lg_delay_spread=-7.47, lg_delay_spread_std=0.24,
+            num_clusters=10, delay_scaling=1.7, cluster_delay_spread_s=3.91e-9, delay_with_gain=0.0,
+        )  # fmt: skip
+    return MultipathTable(
+        lg_delay_spread=-6.62, lg_delay_spread_std=0.32, num_clusters=12, delay_scaling=2.2,
+        cluster_delay_spread_s=11e-9, cluster_shadowing_db=4.0, delay_with_gain=-0.5,
+    )  # fmt: skip
+
+
 def multipath_table(scenario: str, *, carrier_frequency_hz: float, in_sight: bool) -> MultipathTable:
     """Return the column of Table 7.5-6. Below 2 GHz (UMi) and 6 GHz (UMa) it uses those (notes 6 and 7)."""
     frequency_ghz = carrier_frequency_hz / 1e9
@@ -112,6 +125,7 @@ def draw_multipath(
     *,
     carrier_frequency_hz: float,
     is_line_of_sight: BoolArray,
+    is_indoor: BoolArray | None = None,
     gain_normal: FloatArray,
     rng: np.random.Generator,
 ) -> Multipath:
@@ -122,15 +136,23 @@ def draw_multipath(
     cluster_normal = rng.standard_normal((num_devices, _MAX_CLUSTERS))
     k_factor = np.zeros(num_devices)
     delay_s, power = np.zeros((2, num_devices, _MAX_CLUSTERS + 4))
-    for in_sight in (True, False):
-        members = np.flatnonzero(is_line_of_sight == in_sight)
+    outdoors = np.ones(num_devices, dtype=np.bool_) if is_indoor is None else ~is_indoor
+    clear, blocked = (
+        multipath_table(scenario, carrier_frequency_hz=carrier_frequency_hz, in_sight=in_sight)
+        for in_sight in (True, False)
+    )
+    for table, is_member in (
+        (clear, outdoors & is_line_of_sight),
+        (blocked, outdoors & ~is_line_of_sight),
+        (indoor_multipath_table(scenario), ~outdoors),
+    ):
+        members = np.flatnonzero(is_member)
         if len(members) == 0:
             continue
-        table = multipath_table(scenario, carrier_frequency_hz=carrier_frequency_hz, in_sight=in_sight)
         spread_s, k_db = _spread_and_k(table, gain_normal[members], own[:, members])
-        k_factor[members] = db_to_linear(k_db) if in_sight else 0.0
+        k_factor[members] = db_to_linear(k_db) if table is clear else 0.0
         delay_s[members], power[members] = _clusters(
-            table, spread_s, k_db if in_sight else None, uniform[members], cluster_normal[members]
+            table, spread_s, k_db if table is clear else None, uniform[members], cluster_normal[members]
         )
     return Multipath(k_factor=k_factor, delay_s=delay_s, power=power / (1.0 + k_factor)[:, np.newaxis])
 

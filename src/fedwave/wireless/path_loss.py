@@ -1,4 +1,4 @@
-"""Path loss, line-of-sight probability and shadowing of 3GPP TR 38.901, clause 7.4, for outdoor devices.
+"""Path loss, line-of-sight probability and shadowing of 3GPP TR 38.901, clauses 7.4.1 and 7.4.2.
 
 Formulas: Table 7.4.1-1 (path loss and shadowing), Table 7.4.2-1 (line-of-sight probability). Distances are
 ``2d`` on the ground and ``3d`` between the antennas. Below the 10 m where the tables begin, the loss at 10 m
@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from fedwave.errors import ProblemError
-from fedwave.units import BoolArray, FloatArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 
 # Note 1 and 5 of Table 7.4.1-1 put the velocity of light at 3.0e8 m/s.
 SPEED_OF_LIGHT_M_PER_S = 3.0e8
@@ -46,7 +46,7 @@ class _UrbanScenario:
 
     carrier_frequency_hz: float
     base_station_height_m: float
-    device_height_m: float = 1.5
+    device_height_m: float | FloatArray = 1.5  # one for all, or for each device
     environment_height_m: float | FloatArray = 1.0  # h_E; in UMa above 13 m drawn for each device
     max_distance_m: ClassVar[float] = 5_000.0
     max_blocked_distance_m: ClassVar[float] = 5_000.0
@@ -59,8 +59,9 @@ class _UrbanScenario:
     blocked_std_db: ClassVar[float]
 
     def __post_init__(self) -> None:
-        highest_m = float(np.max(self.environment_height_m))
-        _check_urban_heights(self.name, self.base_station_height_m, self.device_height_m, highest_m)
+        _check_urban_heights(
+            self.name, self.base_station_height_m, self.device_height_m, self.environment_height_m
+        )
 
     def breakpoint_distance_m(self) -> float | FloatArray:
         """Return d'_BP = 4 (h_BS - h_E)(h_UT - h_E) f_c / c, Table 7.4.1-1 note 1."""
@@ -134,7 +135,7 @@ class RuralMacro:
 
     carrier_frequency_hz: float
     base_station_height_m: float = 35.0
-    device_height_m: float = 1.5
+    device_height_m: float | FloatArray = 1.5
     building_height_m: float = 5.0  # h, average
     street_width_m: float = 20.0  # W, average
     max_distance_m: ClassVar[float] = 10_000.0
@@ -145,7 +146,7 @@ class RuralMacro:
         beyond_m = np.maximum(np.asarray(distance_2d_m, dtype=np.float64) - 10.0, 0.0)
         return np.exp(-beyond_m / 1000.0)
 
-    def breakpoint_distance_m(self) -> float:
+    def breakpoint_distance_m(self) -> float | FloatArray:
         """Return d_BP = 2 pi h_BS h_UT f_c / c, Table 7.4.1-1 note 5; here the true heights count."""
         heights = self.base_station_height_m * self.device_height_m
         return 2.0 * np.pi * heights * self.carrier_frequency_hz / SPEED_OF_LIGHT_M_PER_S
@@ -188,7 +189,7 @@ class RuralMacro:
 
 
 def draw_environment_height_m(
-    distance_2d_m: FloatArray, *, device_height_m: float, rng: np.random.Generator
+    distance_2d_m: FloatArray, *, device_height_m: float | FloatArray, rng: np.random.Generator
 ) -> FloatArray:
     """Return UMa's environment height h_E for each device, Table 7.4.1-1 note 1.
 
@@ -202,7 +203,7 @@ def draw_environment_height_m(
 
 def highest_environment_m(device_height_m: float) -> float:
     """Return the largest environment height that UMa can draw: 1 m for devices up to 13 m."""
-    return 1.0 if device_height_m <= 13.0 else 12.0 + 3.0 * (_num_roofs(device_height_m) - 1)
+    return 1.0 if device_height_m <= 13.0 else 12.0 + 3.0 * (int(_num_roofs(device_height_m)) - 1)
 
 
 def log_distance_path_loss_db(
@@ -213,21 +214,24 @@ def log_distance_path_loss_db(
     return loss_db
 
 
-def _num_roofs(device_height_m: float) -> int:
-    return max(1, int((device_height_m - 1.5 - 12.0) // 3.0) + 1)
+def _num_roofs(device_height_m: float | FloatArray) -> IntArray:
+    return np.maximum(1, np.asarray((device_height_m - 1.5 - 12.0) // 3.0, dtype=np.int64) + 1)
 
 
-def _check_urban_heights(name: str, base_m: float, device_m: float, environment_m: float) -> None:
+def _check_urban_heights(
+    name: str, base_m: float, device_m: float | FloatArray, environment_m: float | FloatArray
+) -> None:
     """Raise where the effective heights h - h_E of note 1 give no breakpoint."""
-    if device_m < MIN_URBAN_DEVICE_HEIGHT_M:
+    lowest_m = float(np.min(device_m))
+    if lowest_m < MIN_URBAN_DEVICE_HEIGHT_M:
         raise ProblemError(
-            f"device_height_m must be >= 1.5 in {name}, got {device_m:g}. "
+            f"device_height_m must be >= 1.5 in {name}, got {lowest_m:g}. "
             "Its formulas have no breakpoint for lower devices; use 1.5."
         )
-    if min(base_m, device_m) <= environment_m:
+    if np.any(np.minimum(base_m, device_m) <= environment_m):
         raise ProblemError(
             f"base_station_height_m and device_height_m must exceed {name}'s environment height of "
-            f"{environment_m:g} m, got {base_m:g} and {device_m:g}. Raise the lower one."
+            f"{np.max(environment_m):g} m, got {base_m:g} and {lowest_m:g}. Raise the lower one."
         )
 
 
@@ -238,9 +242,9 @@ def _urban_los_probability(distance_2d_m: FloatArray, *, decay_m: float) -> Floa
     return share + np.exp(-distance_2d_m / decay_m) * (1.0 - share)
 
 
-def _uma_lift(distance_2d_m: FloatArray, *, device_height_m: float) -> FloatArray:
+def _uma_lift(distance_2d_m: FloatArray, *, device_height_m: float | FloatArray) -> FloatArray:
     """Return C(d, h_UT) = C'(h_UT) (5/4) (d/100)^3 exp(-d/150); zero within 18 m and up to 13 m height."""
-    height_factor = (max(device_height_m - 13.0, 0.0) / 10.0) ** 1.5
+    height_factor = (np.maximum(device_height_m - 13.0, 0.0) / 10.0) ** 1.5
     lift = height_factor * 1.25 * (distance_2d_m / 100.0) ** 3 * np.exp(-distance_2d_m / 150.0)
     return np.where(distance_2d_m <= 18.0, 0.0, lift)
 

@@ -22,7 +22,8 @@ def broadcast_delay_s(
     """Return how long the global model takes to come down to these devices; 0 if that is free."""
     if terms.downlink is None:
         return 0.0
-    return terms.downlink.broadcast_time_s(channel.channel_gain, listeners=listeners, model_bits=model_bits)
+    gain = channel.channel_gain if channel.downlink_gain is None else channel.downlink_gain
+    return terms.downlink.broadcast_time_s(gain, listeners=listeners, model_bits=model_bits)
 
 
 def workload_cycles(

@@ -23,10 +23,12 @@ class ChannelDraw:
 
     channel_gain: FloatArray  # h: (n,), the same on all blocks, or (n, M)
     interference_w: FloatArray  # I: (M,)
+    downlink_gain: FloatArray | None = None  # (n,), of a broadcast over all blocks; None: the mean of h
 
     def __post_init__(self) -> None:
-        for name in ("channel_gain", "interference_w"):
-            object.__setattr__(self, name, real_array(getattr(self, name), name))
+        for name in ("channel_gain", "interference_w", "downlink_gain"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real_array(getattr(self, name), name))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,6 +70,8 @@ class RicianFading(FadingPart, extra="forbid"):
         # Only a device in sight has a steady path; K = 0 is Rayleigh.
         in_sight = large_scale.is_line_of_sight
         share_in_sight = np.ones(len(gain)) if in_sight is None else in_sight.astype(np.float64)
+        if large_scale.whereabouts is not None:
+            share_in_sight *= ~large_scale.whereabouts.is_indoor
         k_factor = db_to_linear(self.rician_k_db) * share_in_sight[:, np.newaxis]
         return _times(gain, rician_power(shape, k_factor=k_factor, rng=rng), per_block=self.per_block)
 
@@ -94,6 +96,16 @@ FADINGS: dict[str, Any] = {
     "delay-line": DelayLineFading,
 }
 FADING = PartKind("fading", FADINGS, ("kind",))
+
+
+def combined(
+    fading: Fading, large_scale: LargeScale, *, num_blocks: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return the gains after maximum-ratio combining: the sum over antennas that fade independently."""
+    gain = fading.faded(large_scale, num_blocks=num_blocks, rng=rng)
+    for _ in range(large_scale.num_receive_antennas - 1):
+        gain = gain + fading.faded(large_scale, num_blocks=num_blocks, rng=rng)
+    return gain
 
 
 def rayleigh_power(shape: tuple[int, ...], *, rng: np.random.Generator) -> FloatArray:

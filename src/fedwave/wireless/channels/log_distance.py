@@ -10,10 +10,10 @@ from pydantic import model_validator
 
 from fedwave.errors import ProblemError
 from fedwave.rng import FleetStream, fleet_generator
-from fedwave.settings import Decibel, NonNegativeFloat, PositiveFloat
+from fedwave.settings import Decibel, NonNegativeFloat, PositiveFloat, PositiveInt
 from fedwave.units import FloatArray
 from fedwave.wireless.channels.base import ChannelSection
-from fedwave.wireless.channels.fading import Fading, FadingPart, NoFading
+from fedwave.wireless.channels.fading import Fading, FadingPart, NoFading, combined
 from fedwave.wireless.channels.placement import (
     LargeScale,
     PlacementPart,
@@ -34,6 +34,8 @@ class LogDistanceConfig(ChannelSection):
     exponent: PositiveFloat
     shadowing_std_db: NonNegativeFloat = 0.0
     antenna_gain_db: Decibel = 0.0  # both ends together
+    base_station_antenna_gain_dbi: Decibel = 0.0  # added to it
+    num_receive_antennas: PositiveInt = 1  # of the base station, combined by maximum ratio
     placement: PlacementPart
     fading: FadingPart = NoFading()
 
@@ -64,7 +66,8 @@ class LogDistanceConfig(ChannelSection):
                 np.full(num_devices, self.shadowing_std_db),
                 rng=fleet_generator(seed, FleetStream.SHADOWING),
             ),
-            antenna_gain_db=self.antenna_gain_db,
+            antenna_gain_db=self.antenna_gain_db + self.base_station_antenna_gain_dbi,
+            num_receive_antennas=self.num_receive_antennas,
         )
         fading = self.fading.create("cell.channel.fading")
         return LogDistanceChannel(large_scale=large_scale, fading=fading, num_blocks=num_blocks)
@@ -88,7 +91,7 @@ class LogDistanceChannel:
     def gain(self, round_index: int, *, rng: np.random.Generator) -> FloatArray:
         """Return the large-scale gains times fresh fading."""
         del round_index
-        return self.fading.faded(self.large_scale, num_blocks=self.num_blocks, rng=rng)
+        return combined(self.fading, self.large_scale, num_blocks=self.num_blocks, rng=rng)
 
 
 def _refuse_zero_distance(distance_m: FloatArray) -> None:

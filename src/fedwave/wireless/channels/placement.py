@@ -17,6 +17,7 @@ from fedwave.parts import PartKind
 from fedwave.rng import FleetStream, fleet_generator
 from fedwave.settings import FileName, NonNegativeFloat, Part, PositiveFloat
 from fedwave.units import BoolArray, FloatArray, db_to_linear
+from fedwave.wireless.penetration import Whereabouts
 from fedwave.wireless.sanity import gain_warnings
 
 
@@ -129,19 +130,27 @@ def place_devices(placement: PlacementPart, num_devices: int, *, seed: int) -> F
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LargeScale:
-    """One value per device; the gain is 10^((antennas - path loss - shadowing) / 10)."""
+    """One value per device; the gain is 10^((antennas - path loss - shadowing - penetration) / 10).
+
+    That is the mean gain of one receive antenna; maximum-ratio combining of N of them adds their powers, so
+    the mean gain after it is N times as large.
+    """
 
     position_m: FloatArray  # (n, 2)
     distance_m: FloatArray  # (n,), on the ground
     is_line_of_sight: BoolArray | None  # None: the model does not distinguish
     path_loss_db: FloatArray  # median, without shadowing
     shadowing_db: FloatArray  # positive: more loss
-    antenna_gain_db: float
+    antenna_gain_db: float  # both ends
+    num_receive_antennas: int = 1
+    whereabouts: Whereabouts | None = None  # None: everybody is outdoors
     gain: FloatArray = field(init=False)  # linear
 
     def __post_init__(self) -> None:
-        gain = db_to_linear(self.antenna_gain_db - self.path_loss_db - self.shadowing_db)
-        object.__setattr__(self, "gain", gain)
+        gain_db = self.antenna_gain_db - self.path_loss_db - self.shadowing_db
+        if self.whereabouts is not None:
+            gain_db = gain_db - self.whereabouts.penetration_db
+        object.__setattr__(self, "gain", db_to_linear(gain_db))
 
 
 def draw_shadowing_db(std_db: FloatArray, *, rng: np.random.Generator) -> FloatArray:

@@ -49,6 +49,8 @@ class CellDescription:
             blocks = f"{cell.num_blocks} {_blocks(cell)}, noise {watt_to_dbm(cell.noise_w):.1f} dBm in each"
         redraw = "drawn once" if cell.config.redraw == "static" else "drawn anew each round"
         facts = f"{cell.num_devices} devices, {blocks}\n{self._channel_fact(redraw)}, seed {cell.seed}"
+        if self.num_without_link:
+            facts += f"\n{self.num_without_link} of {cell.num_devices} devices have no link at full power"
         if self.coherence_time_s is None:
             return facts
         return f"{facts}\nuploads outlast the fading: coherence time of {si(self.coherence_time_s, 's')}"
@@ -60,6 +62,11 @@ class CellDescription:
         rounds = channel.num_rounds
         length = "all rounds alike" if rounds is None else f"{rounds} rounds"
         return f"gains of {channel.path.name}, {length}"
+
+    @property
+    def num_without_link(self) -> int:
+        """How many devices get no rate on their typical block at full power."""
+        return int(np.sum(self.budget.links.rate_bps == 0.0))
 
     @property
     def coherence_time_s(self) -> float | None:
@@ -148,6 +155,7 @@ class CellDescription:
             "link_budget": [dataclasses.asdict(row) for row in self.budget.rows],
             "fleet": self.fleet_summary,
             "suggested_weights": self.suggested_weights,
+            "num_without_link": self.num_without_link,
             "coherence_time_s": self.coherence_time_s,
             "warnings": list(self.warnings),
             "config": cell.config.model_dump(mode="json"),
@@ -161,6 +169,8 @@ class CellDescription:
             lines["distance"] = (
                 f"{row.distance_m:.0f} m" if row.distance_m >= 10 else f"{row.distance_m:.1f} m"
             )
+        if row.whereabouts is not None:
+            lines["where"] = row.whereabouts
         if row.is_line_of_sight is not None:
             lines["line of sight"] = "yes" if row.is_line_of_sight else "no"
         lines |= {"  transmit power": f"{row.transmit_power_dbm:.1f} dBm", **self._gain_lines(row)}
@@ -187,8 +197,12 @@ class CellDescription:
         lines = {"- path loss": f"{row.path_loss_db:.1f} dB"}
         if place.shadowing_db.any():
             lines["- shadowing"] = f"{row.shadowing_db:.1f} dB"
+        if place.whereabouts is not None:
+            lines["- walls, bodywork"] = f"{row.penetration_db:.1f} dB"
         lines["+ antennas"] = f"{row.antenna_gain_db:.1f} dB"
-        if not np.array_equal(self.budget.links.channel_gain, place.gain):
+        if place.num_receive_antennas > 1:
+            lines[f"+ sum of {place.num_receive_antennas} antennas"] = f"{row.combining_gain_db:.1f} dB"
+        if not np.array_equal(self.budget.links.channel_gain, place.gain * place.num_receive_antennas):
             lines["+ fading"] = f"{row.fading_db:.1f} dB"
         return lines
 

@@ -34,7 +34,8 @@ class LinkBudgetRow:
     """One device's link.
 
     In dB, transmit power + channel gain = received power and received power - noise = SINR. The gain is
-    antennas - path loss - shadowing + fading, the noise thermal noise times noise figure plus interference.
+    antennas + combining - path loss - shadowing - penetration + fading, the noise thermal noise times noise
+    figure plus interference.
     """
 
     who: str  # best, median, worst
@@ -47,7 +48,10 @@ class LinkBudgetRow:
     transmit_power_dbm: float
     path_loss_db: float | None
     shadowing_db: float | None
+    whereabouts: str | None  # outdoors, in a building, in a car; None: the model does not distinguish
+    penetration_db: float | None
     antenna_gain_db: float | None
+    combining_gain_db: float | None  # of several receive antennas in the mean, 10 lg N
     fading_db: float | None
     channel_gain: float
     channel_gain_db: float
@@ -144,6 +148,8 @@ def _row(who: str, device_index: int, cell: Cell, links: DeviceLinks) -> LinkBud
     gain = float(links.channel_gain[device_index])
     gain_db = linear_to_db(gain)
     sight = None if place is None else place.is_line_of_sight
+    inside = None if place is None else place.whereabouts
+    combining_db = None if place is None else linear_to_db(float(place.num_receive_antennas))
     power_w = float(cell.fleet.max_power_w[device_index])
     noise_w = float(links.noise_and_interference_w[device_index])
     thermal_w = cell.bandwidth_hz * cell.config.thermal_noise_psd_w_per_hz
@@ -162,8 +168,13 @@ def _row(who: str, device_index: int, cell: Cell, links: DeviceLinks) -> LinkBud
         transmit_power_dbm=watt_to_dbm(power_w),
         path_loss_db=None if place is None else float(place.path_loss_db[device_index]),
         shadowing_db=None if place is None else float(place.shadowing_db[device_index]),
+        whereabouts=None if inside is None else inside.where(device_index),
+        penetration_db=None if inside is None else float(inside.penetration_db[device_index]),
         antenna_gain_db=None if place is None else place.antenna_gain_db,
-        fading_db=None if place is None else gain_db - linear_to_db(float(place.gain[device_index])),
+        combining_gain_db=combining_db,
+        fading_db=None
+        if place is None or combining_db is None
+        else gain_db - combining_db - linear_to_db(float(place.gain[device_index])),
         channel_gain=gain,
         channel_gain_db=gain_db,
         received_power_w=power_w * gain,

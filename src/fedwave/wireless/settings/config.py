@@ -28,6 +28,8 @@ class RateConfig(Section):
     efficiency: Share = 1.0  # share of Shannon's rate
     max_spectral_efficiency: PositiveFloat | None = None  # bit/s/Hz
     min_sinr_db: Decibel | None = None  # no link below it
+    # Cap and floor act on each moment of the fading; False: on the mean SINR that an ergodic upload meets.
+    per_moment: bool = False
 
     @model_validator(mode="after")
     def _check_range(self) -> RateConfig:
@@ -100,6 +102,9 @@ class DownlinkConfig(Section):
     noise_figure_db: Decibel = 0.0  # of a device's receiver
     noise_rise_db: NonNegativeFloat = 0.0  # what other base stations add
     receive_power_w: NonNegativeFloat = 0.0  # what listening drains from a battery
+    num_receive_antennas: PositiveInt = 1  # of a device, combined by maximum ratio
+    # The link curve of the way down, which then has an ergodic mean of its own; None: all as on the way up.
+    rate: RateConfig | None = None
 
     @model_validator(mode="after")
     def _one_power(self) -> DownlinkConfig:
@@ -108,6 +113,15 @@ class DownlinkConfig(Section):
         if self.broadcast and self.power_w is None and self.power_dbm is None:
             raise ValueError(
                 "a broadcast needs power_w or power_dbm, got neither. A street cell sends 40 dBm"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _own_antennas(self) -> DownlinkConfig:
+        if self.num_receive_antennas > 1 and self.rate is None:
+            raise ValueError(
+                f"num_receive_antennas = {self.num_receive_antennas} needs [downlink.rate], got none. "
+                "Without it the broadcast takes the uplink's gains"
             )
         return self
 

@@ -10,6 +10,9 @@ CELL_PRESETS: tuple[str, ...] = (
     "umi-3.5ghz",
     "uma-2ghz",
     "rma-700mhz",
+    "umi-3.5ghz-bare",
+    "uma-2ghz-bare",
+    "rma-700mhz-bare",
     "chen2020",
     "fedl2021",
 )
