@@ -25,7 +25,7 @@ PLACES = [name for name in CELL_PRESETS if not name.startswith("paper")]
 EXACT = {"rtol": 1e-12}  # the same numbers; only the order of rounding differs
 
 
-def build(preset="umi-3.5ghz", overrides=None, *, num_devices=30, seed=7) -> Cell:
+def build(preset="umi-3.5ghz-bare", overrides=None, *, num_devices=30, seed=7) -> Cell:
     return Cell.build(load_cell_config(preset, overrides), num_devices=num_devices, seed=seed)
 
 
@@ -60,8 +60,17 @@ def test_every_presets_channel_is_the_one_worked_out_by_hand(preset, seed):
         draw = cell.draw(round_index)
         is_averaged = cell.channel.ergodic_k_factor is not None
         tolerance = {"rtol": 4e-3} if is_averaged else EXACT  # 0.02 dB: Gauss's rule of 24 points
-        assert_allclose(draw.channel_gain, by_hand.gain(preset, drawn_round, 30, seed), **tolerance)
-        assert_allclose(draw.interference_w, by_hand.interference_w(preset, drawn_round, seed), **EXACT)
+        if cell.config.rate.per_moment:  # 0.065 dB: of the tables, and 0.02 dB that they are rounded down
+            if round_index > 0:
+                continue
+            tolerance = {"rtol": 1.5e-2}
+        expected = by_hand.gain(preset, drawn_round, 30, seed)
+        # Far below the floor it counts only that there is no link.
+        is_heard = cell.fleet.max_power_w * expected.T > 0.05 * cell.noise_w
+        assert_allclose(draw.channel_gain[is_heard.T], expected[is_heard.T], **tolerance)
+        if cell.config.rate.per_moment:
+            assert (draw.channel_gain <= expected * (1 + 1e-4)).all()
+        assert_allclose(draw.interference_w, by_hand.interference_w(preset, drawn_round, seed), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -87,7 +96,7 @@ def test_cells_without_geometry_have_no_places():
     assert cell.large_scale is cell.position_m is cell.distance_m is None
 
 
-@pytest.mark.parametrize("preset", ["umi-3.5ghz", "fedl2021"])
+@pytest.mark.parametrize("preset", ["umi-3.5ghz-bare", "fedl2021"])
 def test_rician_fading_is_a_steady_path_and_two_normal_components(preset):
     fading = {"kind": "rician", "rician_k_db": 6.0, "per_block": True}
     cell = build(preset, {"channel": {"fading": fading}, "redraw": "each-round"})
@@ -95,7 +104,7 @@ def test_rician_fading_is_a_steady_path_and_two_normal_components(preset):
     rng = by_hand.stream(7, by_hand.CHANNEL, 2)
     in_phase, quadrature = rng.standard_normal(shape), rng.standard_normal(shape)
     path_loss_db, shadowing_db = by_hand.losses_db(preset, 30, 7)
-    is_steady = by_hand.in_sight(preset, 30, 7) if preset == "umi-3.5ghz" else np.ones(30, dtype=bool)
+    is_steady = by_hand.in_sight(preset, 30, 7) if preset == "umi-3.5ghz-bare" else np.ones(30, dtype=bool)
     for i in range(30):
         k = 10**0.6 if is_steady[i] else 0.0
         steady, spread = math.sqrt(k / (k + 1)), math.sqrt(1 / (2 * (k + 1)))
@@ -112,20 +121,20 @@ def test_flat_fading_takes_one_draw_per_device():
 
 def test_without_fading_the_gain_is_the_large_scale_gain_with_its_antennas():
     cell = build(overrides={"channel": {"fading": {"kind": "none"}, "antenna_gain_db": 6.0}})
-    path_loss_db, shadowing_db = by_hand.losses_db("umi-3.5ghz", 30, 7)
+    path_loss_db, shadowing_db = by_hand.losses_db("umi-3.5ghz-bare", 30, 7)
     assert_allclose(cell.draw(0).channel_gain, 10 ** ((6.0 - path_loss_db - shadowing_db) / 10), **EXACT)
 
 
 def test_high_devices_in_a_city_see_their_own_roofs():
     """UMa at 20 m: h_E is 1 m with probability 1 / (1 + C), else 12, 15 or 18 m; it moves the breakpoint."""
     cell = build(
-        "uma-2ghz", {"channel": {"device_height_m": 20.0, "line_of_sight": "always"}}, num_devices=300
+        "uma-2ghz-bare", {"channel": {"device_height_m": 20.0, "line_of_sight": "always"}}, num_devices=300
     )
     rng = by_hand.stream(7, by_hand.FLEET, by_hand.ROOFS)
     roof_m = 12.0 + 3.0 * rng.integers(0, 3, 300)
     luck = rng.random(300)
     num_moved = 0
-    for i, d in enumerate(by_hand.distances_m("uma-2ghz", 300, 7)):
+    for i, d in enumerate(by_hand.distances_m("uma-2ghz-bare", 300, 7)):
         lift = 0.7**1.5 * 1.25 * (d / 100) ** 3 * math.exp(-d / 150)
         height_m = 1.0 if luck[i] < 1 / (1 + lift) else roof_m[i]
         num_moved += height_m > 1
@@ -140,9 +149,18 @@ def test_high_devices_in_a_city_see_their_own_roofs():
 @pytest.mark.parametrize(
     ("preset", "settings"),
     [
-        ("umi-3.5ghz", {"base_station_height_m": 14.0, "device_height_m": 2.0, "carrier_frequency_hz": 28e9}),
-        ("uma-2ghz", {"base_station_height_m": 30.0, "device_height_m": 2.0, "carrier_frequency_hz": 0.9e9}),
-        ("rma-700mhz", {"base_station_height_m": 50.0, "building_height_m": 9.0, "street_width_m": 30.0}),
+        (
+            "umi-3.5ghz-bare",
+            {"base_station_height_m": 14.0, "device_height_m": 2.0, "carrier_frequency_hz": 28e9},
+        ),
+        (
+            "uma-2ghz-bare",
+            {"base_station_height_m": 30.0, "device_height_m": 2.0, "carrier_frequency_hz": 0.9e9},
+        ),
+        (
+            "rma-700mhz-bare",
+            {"base_station_height_m": 50.0, "building_height_m": 9.0, "street_width_m": 30.0},
+        ),
         ("chen2020", {"reference_loss_db": 128.1, "reference_distance_m": 1000.0, "exponent": 3.76}),
     ],
 )
@@ -157,7 +175,7 @@ def test_heights_and_surroundings_reach_the_path_loss(preset, settings, sight):
 
 def test_without_a_height_a_scenario_has_its_own():
     """Table 7.2-1 and 7.2-3: base stations of UMi, UMa and RMa stand at 10, 25 and 35 m."""
-    for preset in ("umi-3.5ghz", "uma-2ghz", "rma-700mhz"):
+    for preset in ("umi-3.5ghz-bare", "uma-2ghz-bare", "rma-700mhz-bare"):
         table = load_cell_config(preset).model_dump(mode="json", exclude_none=True)
         del table["channel"]["base_station_height_m"]
         bare = Cell.build(CellConfig.model_validate(table), num_devices=30, seed=7)
@@ -230,7 +248,7 @@ def test_a_round_is_the_same_whichever_rounds_were_drawn_before(preset):
         assert_array_equal(first.interference_w, second.interference_w)
 
 
-@pytest.mark.parametrize("preset", ["paper", "umi-3.5ghz", "fedl2021"])
+@pytest.mark.parametrize("preset", ["paper", "umi-3.5ghz-bare", "fedl2021"])
 def test_a_static_cell_repeats_round_zero_and_a_redrawn_one_does_not(preset):
     static, redrawn = build(preset, {"redraw": "static"}), build(preset, {"redraw": "each-round"})
     assert_array_equal(static.draw(5).channel_gain, redrawn.draw(0).channel_gain)
@@ -247,7 +265,7 @@ def test_a_recording_keeps_its_rounds_whatever_the_cell_redraws(redraw, tmp_path
         draw = cell.draw(round_index)
         assert_array_equal(draw.channel_gain, gains[round_index])
         drawn_round = 0 if redraw == "static" else round_index
-        expected_w = by_hand.interference_w("umi-3.5ghz", drawn_round, 7)
+        expected_w = by_hand.interference_w("umi-3.5ghz-bare", drawn_round, 7)
         assert_allclose(draw.interference_w, expected_w, **EXACT)
 
 
@@ -477,18 +495,18 @@ def test_a_hundred_thousand_devices_are_drawn_in_bounded_memory():
 
 
 def test_a_cells_broadcast_goes_over_all_its_blocks_into_a_devices_noise():
-    down = load_cell("umi-3.5ghz", num_devices=3, overrides={"num_blocks": 10}).downlink
+    down = load_cell("umi-3.5ghz-bare", num_devices=3, overrides={"num_blocks": 10}).downlink
     assert down.bandwidth_hz == 3.6e6
     assert 10 * math.log10(down.noise_w * 1e3) == pytest.approx(-174 + 65.563 + 9 + 3, abs=1e-3)
     assert 10 * math.log10(down.power_w * 1e3) == pytest.approx(39.6)
     off = {"downlink": {"broadcast": False}}
-    assert load_cell("umi-3.5ghz", num_devices=3, overrides=off).downlink is None
+    assert load_cell("umi-3.5ghz-bare", num_devices=3, overrides=off).downlink is None
 
 
 def test_a_group_of_blocks_is_one_wide_block():
-    one = load_cell("umi-3.5ghz", num_devices=4, overrides={"interference": {"kind": "none"}})
+    one = load_cell("umi-3.5ghz-bare", num_devices=4, overrides={"interference": {"kind": "none"}})
     four = load_cell(
-        "umi-3.5ghz",
+        "umi-3.5ghz-bare",
         num_devices=4,
         overrides={"blocks_per_device": 4, "num_blocks": 5, "interference": {"kind": "none"}},
     )
@@ -518,7 +536,7 @@ def test_a_group_of_blocks_is_one_wide_block():
 )
 def test_a_cell_that_cannot_work_is_refused(overrides, message):
     with pytest.raises(ProblemError, match=message) as caught:
-        Cell.build(load_cell_config("umi-3.5ghz", overrides), num_devices=5, seed=0)
+        Cell.build(load_cell_config("umi-3.5ghz-bare", overrides), num_devices=5, seed=0)
     assert "\n" not in str(caught.value)
 
 

@@ -66,9 +66,9 @@ def test_the_gain_of_full_power_promises_no_more_at_less_power():
 def test_a_cells_rate_at_full_power_is_the_average_over_its_snapshots():
     """Blocked devices, blocks narrow enough to be flat: the rate is the mean over many drawn rounds."""
     sight = {"line_of_sight": "never", "fading": {"kind": "delay-line", "ergodic": True}}
-    lasting = load_cell("rma-700mhz", num_devices=6, overrides={"redraw": "static", "channel": sight})
+    lasting = load_cell("rma-700mhz-bare", num_devices=6, overrides={"redraw": "static", "channel": sight})
     snapshot = {**sight, "fading": {"kind": "delay-line", "ergodic": False}}
-    moment = load_cell("rma-700mhz", num_devices=6, overrides={"channel": snapshot})
+    moment = load_cell("rma-700mhz-bare", num_devices=6, overrides={"channel": snapshot})
     draw = lasting.draw(0)
     noise_w = draw.interference_w + lasting.noise_w
     power_w = lasting.fleet.max_power_w[:, None]

@@ -9,7 +9,7 @@ from fedwave.wireless.cell import Cell
 from fedwave.wireless.settings.load import load_cell_config
 
 
-def warnings_of(overrides, preset="umi-3.5ghz") -> tuple[str, ...]:
+def warnings_of(overrides, preset="umi-3.5ghz-bare") -> tuple[str, ...]:
     return Cell.build(load_cell_config(preset, overrides), num_devices=20, seed=0).warnings
 
 
@@ -41,15 +41,17 @@ def test_a_likely_slip_is_named(overrides, message):
 
 
 def test_rural_limits_are_named():
-    found = warnings_of({"channel": {"base_station_height_m": 5, "carrier_frequency_hz": 40e9}}, "rma-700mhz")
+    found = warnings_of(
+        {"channel": {"base_station_height_m": 5, "carrier_frequency_hz": 40e9}}, "rma-700mhz-bare"
+    )
     assert any("base stations of 10 to 150 m" in warning for warning in found)
     assert any("up to 30 GHz" in warning for warning in found)
     far = {"channel": {"placement": {"radius_m": 6500, "min_distance_m": 6000}, "line_of_sight": "never"}}
     assert any(
-        "20 device(s) stand farther than 5000 m" in warning for warning in warnings_of(far, "rma-700mhz")
+        "20 device(s) stand farther than 5000 m" in warning for warning in warnings_of(far, "rma-700mhz-bare")
     )
     far["channel"]["line_of_sight"] = "always"
-    assert warnings_of(far, "rma-700mhz") == ()
+    assert warnings_of(far, "rma-700mhz-bare") == ()
 
 
 def test_a_gains_file_in_decibels_by_mistake_is_noticed(tmp_path):
@@ -66,12 +68,12 @@ def test_normalised_cells_have_no_units_to_get_wrong():
 @pytest.mark.parametrize(
     ("preset", "channel", "others"),
     [
-        ("rma-700mhz", {"base_station_height_m": 10.0}, {"base_station_height_m": 9.9}),
-        ("rma-700mhz", {"carrier_frequency_hz": 30e9}, {"carrier_frequency_hz": 30.1e9}),
-        ("rma-700mhz", {"device_height_m": 10.0}, {"device_height_m": 10.1}),
-        ("rma-700mhz", {"device_height_m": 1.0}, {"device_height_m": 10.1}),
-        ("umi-3.5ghz", {"base_station_height_m": 10.0}, {"base_station_height_m": 10.1}),
-        ("uma-2ghz", {"base_station_height_m": 25.0}, {"base_station_height_m": 10.0}),
+        ("rma-700mhz-bare", {"base_station_height_m": 10.0}, {"base_station_height_m": 9.9}),
+        ("rma-700mhz-bare", {"carrier_frequency_hz": 30e9}, {"carrier_frequency_hz": 30.1e9}),
+        ("rma-700mhz-bare", {"device_height_m": 10.0}, {"device_height_m": 10.1}),
+        ("rma-700mhz-bare", {"device_height_m": 1.0}, {"device_height_m": 10.1}),
+        ("umi-3.5ghz-bare", {"base_station_height_m": 10.0}, {"base_station_height_m": 10.1}),
+        ("uma-2ghz-bare", {"base_station_height_m": 25.0}, {"base_station_height_m": 10.0}),
     ],
 )
 def test_the_limits_of_a_model_belong_to_it(preset, channel, others):
@@ -83,15 +85,15 @@ def test_the_limits_of_a_model_belong_to_it(preset, channel, others):
 @pytest.mark.parametrize(
     ("preset", "distance_m", "sight", "message"),
     [
-        ("umi-3.5ghz", 10.0, "always", None),
-        ("umi-3.5ghz", 9.9, "always", "1 device(s) stand nearer than 10 m"),
-        ("umi-3.5ghz", 5000.0, "never", None),
-        ("umi-3.5ghz", 5000.1, "always", "1 device(s) stand farther than 5000 m"),
-        ("uma-2ghz", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
-        ("rma-700mhz", 5000.0, "never", None),
-        ("rma-700mhz", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
-        ("rma-700mhz", 10_000.0, "always", None),
-        ("rma-700mhz", 10_000.1, "always", "1 device(s) stand farther than 10000 m"),
+        ("umi-3.5ghz-bare", 10.0, "always", None),
+        ("umi-3.5ghz-bare", 9.9, "always", "1 device(s) stand nearer than 10 m"),
+        ("umi-3.5ghz-bare", 5000.0, "never", None),
+        ("umi-3.5ghz-bare", 5000.1, "always", "1 device(s) stand farther than 5000 m"),
+        ("uma-2ghz-bare", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
+        ("rma-700mhz-bare", 5000.0, "never", None),
+        ("rma-700mhz-bare", 5000.1, "never", "1 device(s) stand farther than 5000 m"),
+        ("rma-700mhz-bare", 10_000.0, "always", None),
+        ("rma-700mhz-bare", 10_000.1, "always", "1 device(s) stand farther than 10000 m"),
     ],
 )
 def test_places_are_counted_from_where_a_model_ends(preset, distance_m, sight, message, tmp_path):

@@ -19,9 +19,8 @@ from fedwave.wireless.rate import RateModel
 CAP_SHARE = 0.98
 FLOOR_LIFT = db_to_linear(3.0)
 ROUNDING = db_to_linear(-0.02)  # more than the tables' error
-_STEP_DB = 1.0
-_SNR_DB = np.arange(-40.0, 80.5, _STEP_DB)
-_STEADY_DB = np.arange(0.0, 25.5, _STEP_DB)  # 1 + K; steadier channels count as this one, so less is promised
+_SNR_DB = np.arange(-40.0, 80.25, 0.5)
+_STEADY_DB = np.arange(0.0, 25.5)  # 1 + K; steadier channels count as this one, so less is promised
 _NUM_POINTS = 256
 
 
@@ -96,8 +95,8 @@ class ModemShares:
     def _share(self, snr_db: FloatArray, steady_db: FloatArray) -> FloatArray:
         """Return the table's share, linear in dB between its rows and columns."""
         snr_db, steady_db = np.broadcast_arrays(snr_db, steady_db)
-        column = np.clip((snr_db - _SNR_DB[0]) / _STEP_DB, 0.0, len(_SNR_DB) - 1.000001)
-        row = np.clip((steady_db - _STEADY_DB[0]) / _STEP_DB, 0.0, len(_STEADY_DB) - 1.000001)
+        column = np.clip((snr_db - _SNR_DB[0]) / 0.5, 0.0, len(_SNR_DB) - 1.000001)
+        row = np.clip(steady_db, 0.0, len(_STEADY_DB) - 1.000001)
         i, j = row.astype(np.int64), column.astype(np.int64)
         down, right = row - i, column - j
         table = self.share_db

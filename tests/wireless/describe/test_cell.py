@@ -60,9 +60,12 @@ def test_the_lines_of_a_link_budget_add_up(preset):
         assert shown["SINR"][column] == pytest.approx(received_dbm - noise_dbm, abs=0.15)
         power_w = 10 ** ((shown["  transmit power"][column] - 30) / 10)
         drain_w = power_w / radio.amplifier_efficiency + radio.circuit_power_w
-        assert shown["+ antennas"][column] == 4.0
-        if preset in ("umi-3.5ghz", "uma-2ghz", "rma-700mhz"):
-            assert shown["margin over -6 dB"][column] == pytest.approx(shown["SINR"][column] + 6.0, abs=0.11)
+        is_calibrated = preset in ("umi-3.5ghz", "uma-2ghz", "rma-700mhz")
+        assert shown["+ antennas"][column] == (12.0 if is_calibrated else 4.0)
+        floor_db = -7 if is_calibrated else -6
+        if is_calibrated or preset.endswith("-bare"):
+            label = f"margin over {floor_db} dB"
+            assert shown[label][column] == pytest.approx(shown["SINR"][column] - floor_db, abs=0.11)
         if shown["rate"][column] == 0.0:  # below the floor
             assert shown["upload time"][column] == "never"
             continue
@@ -73,15 +76,17 @@ def test_the_lines_of_a_link_budget_add_up(preset):
 
 
 def test_a_line_is_shown_where_it_says_something():
-    street = set(lines(describe("umi-3.5ghz")))
+    street = set(lines(describe("umi-3.5ghz-bare")))
     assert {"distance", "line of sight", "- path loss", "- shadowing", "+ fading", "+ antennas"} <= street
     assert "+ channel gain" not in street
     plain = {"channel": {"fading": {"kind": "none"}, "shadowing": False}}
-    assert not {"- shadowing", "+ fading"} & set(lines(describe("umi-3.5ghz", plain)))
+    assert not {"- shadowing", "+ fading"} & set(lines(describe("umi-3.5ghz-bare", plain)))
     chen = set(lines(describe("chen2020")))
     assert "line of sight" not in chen
     assert "+ fading" not in chen
-    flat = set(lines(describe("umi-3.5ghz", {"channel": {"kind": "uniform", "low": 1e-9, "high": 1e-8}})))
+    flat = set(
+        lines(describe("umi-3.5ghz-bare", {"channel": {"kind": "uniform", "low": 1e-9, "high": 1e-8}}))
+    )
     assert "+ channel gain" in flat
     assert not {"distance", "- path loss", "- shadowing", "+ fading", "+ antennas"} & flat
 
@@ -104,7 +109,7 @@ def test_the_papers_cell_has_no_units():
 
 
 def test_the_facts_name_blocks_noise_and_redrawing():
-    facts = describe("umi-3.5ghz").facts
+    facts = describe("umi-3.5ghz-bare").facts
     # -174 + 10 lg 360e3 + 5 = -113.4 dBm
     assert (
         facts
@@ -121,7 +126,7 @@ def test_distances_and_sight_are_those_of_the_places(tmp_path):
     shown = {9.94: "9.9 m", 10.0: "10 m", 10.4: "10 m", 55.5: "56 m", 300.0: "300 m"}
     for sight, answer in (("always", "yes"), ("never", "no")):
         channel = {"placement": placement, "line_of_sight": sight}
-        description = describe("umi-3.5ghz", {"channel": channel})
+        description = describe("umi-3.5ghz-bare", {"channel": channel})
         budget = {label: texts for label, *texts in description.budget_table.rows}
         assert budget["line of sight"] == [answer] * 3
         for row, text in zip(description.budget.rows, budget["distance"], strict=True):
@@ -129,13 +134,13 @@ def test_distances_and_sight_are_those_of_the_places(tmp_path):
     # Every device alone, so that each of the distances is shown once.
     for d, text in shown.items():
         (tmp_path / "positions.csv").write_text(f"x_m,y_m\n{d},0\n")
-        config = load_cell_config("umi-3.5ghz", {"channel": {"placement": placement}})
+        config = load_cell_config("umi-3.5ghz-bare", {"channel": {"placement": placement}})
         alone = describe_cell(Cell.build(config, num_devices=1, seed=1))
         assert ("distance", text, text, text) in alone.budget_table.rows
 
 
 def test_the_first_round_is_described():
-    description = describe("umi-3.5ghz")
+    description = describe("umi-3.5ghz-bare")
     cell = description.cell
     first = link_budget(cell, cell.draw(0), model_bits=description.budget.model_bits)
     assert description.budget.rows == first.rows
@@ -143,9 +148,9 @@ def test_the_first_round_is_described():
 
 
 def test_groups_of_blocks_are_stated():
-    facts = describe("umi-3.5ghz", {"blocks_per_device": 4, "num_blocks": 5}).facts
+    facts = describe("umi-3.5ghz-bare", {"blocks_per_device": 4, "num_blocks": 5}).facts
     assert "5 groups of 4 blocks of 360 kHz (1.44 MHz), noise -107.4 dBm in each" in facts
-    assert describe("umi-3.5ghz", {"blocks_per_device": 4}).as_json()["blocks_per_device"] == 4
+    assert describe("umi-3.5ghz-bare", {"blocks_per_device": 4}).as_json()["blocks_per_device"] == 4
 
 
 def test_short_distances_keep_a_decimal():
@@ -156,7 +161,7 @@ def test_short_distances_keep_a_decimal():
 
 
 def test_an_upload_has_the_size_of_the_papers_cnn_unless_told():
-    assert describe("umi-3.5ghz").budget.model_bits == 113_162 * 32
+    assert describe("umi-3.5ghz-bare").budget.model_bits == 113_162 * 32
     assert describe("paper").budget.model_bits == 1.0
     assert describe("paper", model_bits=5.0).budget.model_bits == 5.0
 
@@ -178,10 +183,10 @@ def test_the_fleet_is_summed_up_by_its_smallest_median_and_largest():
 
 
 def test_plain_data_carries_the_same_numbers():
-    description = describe("umi-3.5ghz", {"bandwidth_hz": 180.0})
+    description = describe("umi-3.5ghz-bare", {"bandwidth_hz": 180.0})
     data = json.loads(json.dumps(description.as_json(), allow_nan=False))
     cell = description.cell
-    assert data["cell"] == "umi-3.5ghz"
+    assert data["cell"] == "umi-3.5ghz-bare"
     assert (data["num_devices"], data["num_blocks"], data["seed"]) == (20, 20, 1)
     assert (data["bandwidth_hz"], data["noise_psd_w_per_hz"]) == (180.0, cell.noise_psd_w_per_hz)
     assert data["normalised"] is False
@@ -195,7 +200,7 @@ def test_plain_data_carries_the_same_numbers():
 def test_a_device_that_is_never_heard_becomes_null(tmp_path):
     np.save(tmp_path / "gains.npy", np.array([[1e-9] * 20, *[[0.0] * 20] * 19]))
     channel = {"kind": "file", "path": str(tmp_path / "gains.npy")}
-    description = describe("umi-3.5ghz", {"channel": channel})
+    description = describe("umi-3.5ghz-bare", {"channel": channel})
     worst = description.as_json()["link_budget"][-1]
     assert worst["sinr_db"] is worst["upload_delay_s"] is worst["upload_energy_j"] is None
     assert worst["rate_bps"] == 0.0

@@ -119,6 +119,12 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "line_of_sight": ("word", ["random", "always", "never"]),
             "shadowing": ("flag", [True, False]),
             "antenna_gain_db": ("number", [-3, 8.5]),
+            "base_station_antenna_gain_dbi": ("number", [8, 8.5]),
+            "num_receive_antennas": ("count", [1, 64]),
+            "indoor_share": ("number", [0, 1, 0.8]),
+            "high_loss_share": ("number", [0, 0.0]),  # in RMa none
+            "indoor_floors": ("flag", [False]),
+            "car_share": ("number", [0, 1, 0.5]),
             "placement": ("part", [DISC, DiscPlacement(radius_m=3.0)]),
             "fading": ("part", [FADING, "none", NoFading()]),
         },
@@ -132,6 +138,8 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "exponent": ("number", [2, 3.76]),
             "shadowing_std_db": ("number", [0, 7.5]),
             "antenna_gain_db": ("number", [-3, 8.5]),
+            "base_station_antenna_gain_dbi": ("number", [8, 8.5]),
+            "num_receive_antennas": ("count", [1, 64]),
             "placement": ("part", [DISC]),
             "fading": ("part", [FADING, "rayleigh"]),
         },
@@ -160,7 +168,11 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
     ),
     NoiseRise: (
         {"rise_db": 3.0},
-        {"kind": ("word", ["noise-rise"]), "rise_db": ("distribution", [0, 0.5, RANGE])},
+        {
+            "kind": ("word", ["noise-rise"]),
+            "rise_db": ("distribution", [0, 0.5, RANGE]),
+            "averaged": ("flag", [True, False]),
+        },
     ),
     ListedInterference: (
         {"power_w": [0.1]},
@@ -218,6 +230,7 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "efficiency": ("number", [1, 0.65]),
             "max_spectral_efficiency": ("number", [6, 6.3]),
             "min_sinr_db": ("number", [-6, -6.5]),
+            "per_moment": ("flag", [True, False]),
         },
     ),
     RadioConfig: (
@@ -239,6 +252,8 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "noise_figure_db": ("number", [9, 8.5]),
             "noise_rise_db": ("number", [3, 1.5]),
             "receive_power_w": ("number", [0, 0.44]),
+            "num_receive_antennas": ("count", [1]),  # more need a rate
+            "rate": ("section", [{"efficiency": 0.6}]),
         },
     ),
     HexagonalInterference: (
@@ -410,6 +425,11 @@ def test_settings_cannot_change_and_unknown_ones_are_refused(section):
         (DownlinkConfig, "power_w", [0.0, -1.0]),
         (DownlinkConfig, "noise_rise_db", [-0.1]),
         (DownlinkConfig, "receive_power_w", [-0.1]),
+        (DownlinkConfig, "num_receive_antennas", [2]),  # without a rate of its own
+        (ThreeGppConfig, "indoor_share", [-0.1, 1.1]),
+        (ThreeGppConfig, "car_share", [-0.1, 1.1]),
+        (ThreeGppConfig, "high_loss_share", [0.5, 1.1]),  # the example is RMa
+        (ThreeGppConfig, "indoor_floors", [True]),
         (HexagonalInterference, "alpha", [-0.1, 1.1]),
         (HexagonalInterference, "load", [-0.1, 1.1]),
         (HexagonalInterference, "site_distance_m", [0.0]),

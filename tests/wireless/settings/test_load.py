@@ -16,7 +16,7 @@ from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.load import load_cell, load_cell_config, with_preset
 
 
-def error_of(overrides, preset="umi-3.5ghz") -> str:
+def error_of(overrides, preset="umi-3.5ghz-bare") -> str:
     with pytest.raises(ConfigError) as caught:
         load_cell_config(preset, overrides)
     assert "\n" not in str(caught.value)
@@ -50,19 +50,19 @@ def test_paths_start_at_the_file_that_names_them(tmp_path):
 
 
 def test_overrides_reach_into_tables():
-    config = load_cell_config("umi-3.5ghz", {"channel": {"placement": {"radius_m": 99.0}}})
+    config = load_cell_config("umi-3.5ghz-bare", {"channel": {"placement": {"radius_m": 99.0}}})
     assert isinstance(config.channel, ThreeGppConfig)
     assert config.channel.placement.radius_m == 99.0
     assert config.channel.placement.min_distance_m == 10
 
 
 def test_another_kind_replaces_the_whole_table():
-    config = load_cell_config("umi-3.5ghz", {"interference": {"kind": "drawn", "power_w": 1e-15}})
+    config = load_cell_config("umi-3.5ghz-bare", {"interference": {"kind": "drawn", "power_w": 1e-15}})
     assert config.interference.power_w == 1e-15
 
 
 def test_the_other_spelling_of_a_quantity_replaces_the_presets():
-    config = load_cell_config("umi-3.5ghz", {"fleet": {"max_power_w": 0.1}, "noise_psd_w_per_hz": 1e-20})
+    config = load_cell_config("umi-3.5ghz-bare", {"fleet": {"max_power_w": 0.1}, "noise_psd_w_per_hz": 1e-20})
     assert config.fleet.max_power_dbm is None
     assert config.noise_psd_dbm_per_hz is None
 
@@ -198,7 +198,7 @@ def test_a_table_without_preset_must_be_complete():
 
 
 def test_a_cell_is_loaded_and_built_in_one_call():
-    ours = load_cell("umi-3.5ghz", num_devices=4, seed=3, overrides={"num_blocks": 2})
-    theirs = Cell.build(load_cell_config("umi-3.5ghz", {"num_blocks": 2}), num_devices=4, seed=3)
+    ours = load_cell("umi-3.5ghz-bare", num_devices=4, seed=3, overrides={"num_blocks": 2})
+    theirs = Cell.build(load_cell_config("umi-3.5ghz-bare", {"num_blocks": 2}), num_devices=4, seed=3)
     assert ours.config == theirs.config
     assert (ours.draw(1).channel_gain == theirs.draw(1).channel_gain).all()

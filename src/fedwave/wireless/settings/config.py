@@ -12,6 +12,7 @@ from fedwave.units import db_to_linear, dbm_to_watt
 from fedwave.wireless.channels import ChannelPart
 from fedwave.wireless.delivery import UploadRisks
 from fedwave.wireless.interference import InterferencePart, NoInterference
+from fedwave.wireless.modem_mean import FLOOR_LIFT, planned_rate
 from fedwave.wireless.power_sets import POWER_SETS, WaitingKind
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.settings.fleet import FleetConfig
@@ -33,7 +34,12 @@ class RateConfig(Section):
 
     @model_validator(mode="after")
     def _check_range(self) -> RateConfig:
-        if self.min_sinr_db is not None and db_to_linear(self.min_sinr_db) >= self._without_floor.max_snr:
+        if self.min_sinr_db is None:
+            return self
+        floor, cap = db_to_linear(self.min_sinr_db), self._without_floor
+        if self.per_moment:  # a plan's floor is higher, its cap lower
+            floor, cap = FLOOR_LIFT * floor, planned_rate(cap)
+        if floor >= cap.max_snr:
             raise ValueError(
                 f"min_sinr_db = {self.min_sinr_db:g} lies above where the rate is capped. "
                 "Lower it, or raise max_spectral_efficiency"
