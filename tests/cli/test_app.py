@@ -110,7 +110,7 @@ def test_the_script_for_a_shell_can_be_printed() -> None:
 
 def test_names_are_completed_from_their_beginning() -> None:
     assert preset_beginning("umi/n") == ["umi/nufm-greedy"]
-    assert cell_beginning("um") == ["umi-3.5ghz", "uma-2ghz"]
+    assert cell_beginning("umi") == ["umi-3.5ghz", "umi-3.5ghz-bare"]
     assert preset_beginning("nothing") == cell_beginning("nothing") == []
 
 

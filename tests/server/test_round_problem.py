@@ -210,8 +210,9 @@ def test_the_problem_of_a_street_cell_knows_its_modem_its_drain_its_losses_and_i
     problem = problem_of_cell(world.cell, worth, **sizes, **weights)
     assert_same_problem(problem, met[0])
 
-    assert (problem.rate.efficiency, problem.rate.max_spectral_efficiency) == (0.65, 6.3)
-    assert problem.radio.drain_w(np.array([0.3])) == pytest.approx(0.3 / 0.3 + 0.37)
+    assert (problem.rate.efficiency, problem.rate.max_spectral_efficiency) == (0.4, 0.98 * 2.93)
+    unit_w = (10**2.3 - 1) * 1e-3 / 0.3 / 450  # of TR 38.840: 250 at 0 dBm, 700 at 23 dBm
+    assert problem.radio.drain_w(np.array([0.3])) == pytest.approx(0.299 / 0.3 + 250 * unit_w)
     assert problem.min_snr == pytest.approx(10**0.5)  # 3 dB and a margin of 2 dB
     assert problem.min_snr > 10**0.5
     assert problem.packet_error_waterfall == 0.02
@@ -221,7 +222,7 @@ def test_the_problem_of_a_street_cell_knows_its_modem_its_drain_its_losses_and_i
     downlink = world.cell.downlink
     assert downlink is not None
     broadcast_s = downlink.broadcast_time_s(
-        world.channel(2).channel_gain, listeners=np.arange(len(train)), model_bits=1e6
+        world.channel(2).downlink_gain, listeners=np.arange(len(train)), model_bits=1e6
     )
     assert problem.fixed_delay_s == broadcast_s > 0.0
     own = problem_of_cell(world.cell, worth, **sizes, **weights, min_snr=0.0, max_round_delay_s=None)
@@ -251,7 +252,7 @@ def test_a_cell_with_units_asks_for_the_size_of_an_upload() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"energy_weight": 3.0}, {"delay_weight": 0.5}])
 def test_weights_are_by_default_those_that_the_cell_advises(given: dict[str, float]) -> None:
-    cell = load_cell("umi-3.5ghz", num_devices=15, seed=2, overrides={"num_blocks": 5})
+    cell = load_cell("umi-3.5ghz-bare", num_devices=15, seed=2, overrides={"num_blocks": 5})
     problem = problem_of_cell(cell, np.ones(15), model_bits=2e6, **given)  # type: ignore[arg-type]
     # By hand: each device at full power on its block of middle SINR; the median device of 15 is the eighth.
     draw = cell.draw(0)

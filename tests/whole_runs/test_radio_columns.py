@@ -40,7 +40,7 @@ def test_every_uploads_rate_follows_from_its_row_and_the_settings(folder):
         number = {name: float(row[name]) for name in row if row[name]}
         sinr = number["transmit_power_w"] * number["channel_gain"] / (number["interference_w"] + noise_w)
         assert number["sinr"] == pytest.approx(sinr, rel=1e-9)
-        share = min(0.65 * math.log2(1 + sinr), 6.3)
+        share = min(0.4 * math.log2(1 + sinr), 0.98 * 2.93)
         assert number["rate_bps"] == pytest.approx(bandwidth_hz * share, rel=1e-9)
         drain_w = number["transmit_power_w"] / 0.3 + 250 * UNIT_W - 1e-3 / 0.3
         assert number["upload_energy_j"] == pytest.approx(drain_w * number["upload_time_s"], rel=1e-9)
