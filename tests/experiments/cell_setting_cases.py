@@ -77,6 +77,21 @@ def large_scale(name: str) -> Look:
     return lambda built: getattr(built.cell.large_scale, name).tolist()
 
 
+def num_in(what: str) -> Look:
+    """How many devices are in buildings, or in cars."""
+
+    def look(built: Built) -> int:
+        place = built.cell.large_scale
+        assert place is not None
+        return 0 if place.whereabouts is None else int(getattr(place.whereabouts, what).sum())
+
+    return look
+
+
+def median_penetration_db(built: Built) -> float:
+    return float(np.median(built.cell.large_scale.whereabouts.penetration_db))
+
+
 def distances_m(built: Built) -> tuple[float, float]:
     place = built.cell.large_scale
     assert place is not None
@@ -310,6 +325,13 @@ def downlink_case(name: str, value: Any, look: str, expected: Any) -> SettingCas
     )
 
 
+def downlink_rate_case(name: str, value: Any, expected: Any, *, told: str = "") -> SettingCase:
+    """A setting of the way down's own link curve."""
+    look: Look = lambda built: getattr(built.cell.downlink.rate, told or name)  # noqa: E731
+    downlink = {"broadcast": True, "power_w": 2.0, "rate": {"efficiency": 0.9}}
+    return cell_case(PAPER, f"downlink.rate.{name}", value, look, expected, downlink=downlink)
+
+
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "optimal": {"relative_gap": 0.1, "max_matchings": 9},
     "threshold": {"num_thresholds": 3},
@@ -450,6 +472,39 @@ CELL_CASES = [
         lambda built: gain_db(built) + large_scale("path_loss_db")(built)[0],
         pytest.approx(13.0),
     ),
+    cell_case(
+        PAPER,
+        "channel[3gpp].base_station_antenna_gain_dbi",
+        8.0,
+        lambda built: gain_db(built) + large_scale("path_loss_db")(built)[0],
+        pytest.approx(8.0),
+    ),
+    cell_case(
+        PAPER,
+        "channel[3gpp].num_receive_antennas",
+        4,
+        lambda built: gain_db(built) + large_scale("path_loss_db")(built)[0],
+        pytest.approx(10 * np.log10(4)),
+    ),
+    cell_case(PAPER, "channel[3gpp].indoor_share", 1.0, num_in("is_indoor"), 8),
+    cell_case(PAPER, "channel[3gpp].car_share", 1.0, num_in("is_in_car"), 8),
+    # Coated windows cost 26.8 dB and more, of standard glass 12.7 dB; sigma_P is 4.4 or 6.5 dB.
+    cell_case(
+        PAPER,
+        "channel[3gpp].high_loss_share",
+        1.0,
+        lambda built: median_penetration_db(built) > 24.0,
+        True,
+        channel={**TABLES["channel"]["3gpp"], "indoor_share": 1.0, "high_loss_share": 0.0},
+    ),
+    cell_case(
+        PAPER,
+        "channel[3gpp].indoor_floors",
+        True,
+        lambda built: bool(built.cell.large_scale.whereabouts.floor.any()),
+        True,
+        channel={**TABLES["channel"]["3gpp"], "indoor_share": 1.0},
+    ),
     # At 100 m: -40 dB, minus 10 * 3 * log10(100)
     cell_case(PAPER, "channel[log-distance].reference_loss_db", 50.0, gain_db, pytest.approx(-50.0 - 60.0)),
     cell_case(
@@ -457,6 +512,20 @@ CELL_CASES = [
     ),
     cell_case(PAPER, "channel[log-distance].exponent", 2.0, gain_db, pytest.approx(-40.0 - 40.0)),
     cell_case(PAPER, "channel[log-distance].antenna_gain_db", 13.0, gain_db, pytest.approx(-100.0 + 13.0)),
+    cell_case(
+        PAPER,
+        "channel[log-distance].base_station_antenna_gain_dbi",
+        8.0,
+        gain_db,
+        pytest.approx(-100.0 + 8.0),
+    ),
+    cell_case(
+        PAPER,
+        "channel[log-distance].num_receive_antennas",
+        4,
+        gain_db,
+        pytest.approx(-100.0 + 10 * np.log10(4)),
+    ),
     cell_case(PAPER, "channel[log-distance].shadowing_std_db", 6.0, lambda built: len(set(built.gain)), 8),
     *placement_cases("3gpp"),
     *placement_cases("log-distance"),
@@ -536,6 +605,9 @@ CELL_CASES = [
     interference_case("noise-rise", "rise_db", 5.0, rise(5.0)),
     interference_case("noise-rise", "rise_db[range].low", 5.0, rise(5.0), rise_db={"low": 1.0, "high": 5.0}),
     interference_case("noise-rise", "rise_db[range].high", 5.0, rise(5.0), rise_db={"low": 5.0, "high": 9.0}),
+    interference_case(  # E 10^(r/10) of r ~ U(0, 6) is (10^0.6 - 1) / (0.6 ln 10)
+        "noise-rise", "averaged", True, [2.981071706 / 1.381551056 - 1] * 3, rise_db={"low": 0.0, "high": 6.0}
+    ),
     interference_case("listed", "power_w", [0.4, 0.5, 0.6], [0.4, 0.5, 0.6]),
     neighbour_case("site_distance_m", 300.0),
     neighbour_case("p0_dbm", -80.0),
@@ -580,6 +652,15 @@ CELL_CASES = [
         3.0,
         lambda built: (built.cell.rate_model.min_snr, built.cell.upload_risks.outage_snr),
         pytest.approx((10**0.3, 10**0.3)),
+    ),
+    cell_case(
+        PAPER,
+        "rate.per_moment",
+        True,
+        lambda built: built.cell.rate_model.max_spectral_efficiency,
+        pytest.approx(0.98 * 4.0),
+        rate={"max_spectral_efficiency": 4.0},
+        channel={**TABLES["channel"]["3gpp"], "fading": "delay-line"},
     ),
     cell_case(
         PAPER,
@@ -633,4 +714,27 @@ CELL_CASES = [
     downlink_case("noise_figure_db", 7.0, "noise_w", pytest.approx(3 * 10**0.7)),
     downlink_case("noise_rise_db", 5.0, "noise_w", pytest.approx(3 * 10**0.5)),
     downlink_case("receive_power_w", 0.5, "receive_power_w", 0.5),
+    cell_case(
+        PAPER,
+        "downlink.num_receive_antennas",
+        4,
+        lambda built: float((built.cell.draw(0).downlink_gain / built.gain).mean()),
+        4.0,
+        downlink={"broadcast": True, "power_w": 2.0, "rate": {"efficiency": 0.6}},
+    ),
+    downlink_rate_case("efficiency", 0.5, 0.5),
+    downlink_rate_case("max_spectral_efficiency", 4.0, 4.0),
+    downlink_rate_case("min_sinr_db", 3.0, pytest.approx(10**0.3), told="min_snr"),
+    cell_case(
+        PAPER,
+        "downlink.rate.per_moment",
+        True,
+        # In each moment: less than the cap, though the mean of Shannon's rate is above it.
+        lambda built: bool(
+            (built.cell.downlink.rate_bps(built.cell.draw(0).downlink_gain) < 0.5 * 3.0).all()
+        ),
+        True,
+        downlink={"broadcast": True, "power_dbm": 60.0 + 93.0, "rate": {"max_spectral_efficiency": 0.5}},
+        channel={**TABLES["channel"]["3gpp"], "fading": "delay-line"},
+    ),
 ]

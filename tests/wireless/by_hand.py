@@ -16,7 +16,7 @@ from scipy import optimize, special, stats
 
 CHANNEL, FLEET, INTERFERENCE = 1, 6, 9  # streams of a run
 # Sub-streams of FLEET, after four columns.
-POSITION, SIGHT, SHADOWING, ROOFS, ECHOES, WHEREABOUTS = 4, 5, 6, 7, 9, 10
+POSITION, SIGHT, SHADOWING, ROOFS, ECHOES, WHEREABOUTS = 4, 5, 6, 7, 9, 12
 LIGHT = 3.0e8
 COLUMNS = ("max_power_w", "max_frequency_hz", "capacitance", "cycles_per_sample")
 PHONE = {  # written down again, as the presets name it

@@ -23,7 +23,7 @@ MAX_INSIDE_M = {"umi": 25.0, "uma": 25.0, "rma": 10.0}
 INDOOR_SHADOWING_STD_DB = {"umi": 7.0, "uma": 7.0, "rma": 8.0}
 FLOOR_HEIGHT_M = 3.0
 FEWEST_FLOORS, MOST_FLOORS = 4, 8  # of a building, TR 36.873 Table 6-1, which Table 7.2-1 refers to
-HIGHEST_FLOOR_M = FLOOR_HEIGHT_M * (MOST_FLOORS - 1)
+HIGHEST_DEVICE_M = 22.5  # where the models of Table 7.4.1-1 end: the eighth floor
 
 
 def material_loss_db(material: str, *, carrier_frequency_hz: float) -> float:

@@ -40,7 +40,7 @@ from fedwave.wireless.path_loss import (
     highest_environment_m,
 )
 from fedwave.wireless.penetration import (
-    HIGHEST_FLOOR_M,
+    HIGHEST_DEVICE_M,
     INDOOR_SHADOWING_STD_DB,
     Whereabouts,
     draw_whereabouts,
@@ -100,8 +100,11 @@ class ThreeGppConfig(ChannelSection):
     @model_validator(mode="after")
     def _check_heights(self) -> ThreeGppConfig:
         try:
-            height_m = self.device_height_m + (HIGHEST_FLOOR_M if self.indoor_floors else 0.0)
-            scenario = self.build_scenario(height_m)
+            scenario = self.build_scenario()
+            height_m = self.device_height_m
+            if self.indoor_floors:
+                height_m = HIGHEST_DEVICE_M
+                scenario = self.build_scenario(height_m)
             if isinstance(scenario, UrbanMacro):
                 highest_m = highest_environment_m(height_m)
                 dataclasses.replace(scenario, environment_height_m=highest_m)
@@ -153,7 +156,9 @@ class ThreeGppConfig(ChannelSection):
         position_m = place_devices(self.placement, num_devices, seed=seed)
         distance_m = ground_distance_m(position_m)
         inside = self.draw_whereabouts(num_devices, seed=seed)
-        height_m = self.device_height_m if inside is None else self.device_height_m + inside.height_m
+        height_m: float | FloatArray = self.device_height_m
+        if inside is not None:
+            height_m = np.minimum(height_m + inside.height_m, HIGHEST_DEVICE_M)
         scenario = self.build_scenario(height_m)
         if isinstance(scenario, UrbanMacro):  # its h_E differs from device to device
             environment_height_m = draw_environment_height_m(
