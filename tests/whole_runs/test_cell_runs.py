@@ -173,6 +173,9 @@ def assert_rounds_follow_from_decisions(
         cycles = computed * fleet.cycles_per_sample * sim.train.num_samples
         compute_energy = fleet.capacitance / 2 * cycles * frequency**2
         compute_time = np.divide(cycles, frequency, out=np.zeros(num_devices), where=computed)
+        compute_energy = (
+            compute_energy + fleet.static_power_w * compute_time + fleet.joules_per_cycle * cycles
+        )
         on = np.flatnonzero(block >= 0)
         gain = channel.channel_gain
         gain = gain[on] if gain.ndim == 1 else gain[on, block[on]]
