@@ -23,6 +23,7 @@ class Stream(IntEnum):
     FAULTS = 10
     SKETCHES = 11
     BATTERY = 12
+    ESTIMATION = 13
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:

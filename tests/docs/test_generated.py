@@ -46,6 +46,7 @@ def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
         ("digits/nufm", [], ("",)),
         ("digits/ural", [], ("", "cell")),
         ("digits/ural", [BATTERY], ("", "cell", "battery")),
+        ("digits/ural", ["cell.estimation=log-normal"], ("", "cell", "estimation")),
     ],
 )
 def test_the_documented_columns_and_files_are_those_of_a_run(preset, changes, kinds, tmp_path):

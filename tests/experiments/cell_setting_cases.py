@@ -34,6 +34,15 @@ def cell_case(
     return case(f"cell.{path}", value, look, expected, cell={**cell, **changes})
 
 
+def estimation(built: Any) -> Any:
+    """Return what the planner knows, and whether the world says what that costs."""
+    return type(built.planner.estimation).__name__, built.world.shows_regret
+
+
+def estimation_option(name: str) -> Look:
+    return lambda built: getattr(built.planner.estimation, name)
+
+
 def planner_case(name: str, value: Any, **changes: Any) -> SettingCase:
     """A setting that the planner is to be told."""
     return cell_case(PAPER, name, value, lambda built: getattr(built.planner, name), value, **changes)
@@ -384,6 +393,18 @@ CELL_CASES = [
     cell_case(PAPER, "redraw", "each-round", is_redrawn, True),
     cell_case(PAPER, "preset", "chen2020", lambda built: built.cell.bandwidth_hz, 1e6),
     planner_case("method", "random"),
+    cell_case(PAPER, "estimation", "log-normal", estimation, ("LogNormalError", True)),
+    *(
+        cell_case(PAPER, f"estimation[{kind}].{name}", value, estimation_option(name), value)
+        for kind, name, value in (
+            ("log-normal", "error_db", 2.0),
+            ("log-normal", "quantile", 0.25),
+            ("log-normal", "per_block", True),
+            ("complex-gaussian", "nmse", 0.5),
+            ("complex-gaussian", "quantile", 0.25),
+            ("complex-gaussian", "per_block", True),
+        )
+    ),
     *(
         cell_case(
             PAPER, f"method[{kind}].{name}", value, lambda built: built.planner.method_options, {name: value}

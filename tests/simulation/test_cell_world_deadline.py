@@ -51,6 +51,27 @@ def test_a_local_update_that_is_cut_off_pays_for_its_share():
     assert costs.delay_s == 3.0
 
 
+@pytest.mark.parametrize(
+    ("limit", "time_s", "energy_j"),
+    [({"max_upload_s": 3.0}, 3.0, 3.0), ({"max_upload_j": 4.0}, 4.0, 4.0), ({"max_upload_s": 8.0}, 8.0, 8.0)],
+)
+def test_an_upload_is_broken_off_at_a_limit_of_its_own(limit, time_s, energy_j):
+    outcome = play(world(**limit), **{**PLAN, "power_w": [1.0, 1.0], "gain": [15.0, 1.0]})
+    costs = costs_of(outcome)
+    is_late = time_s < 8.0
+    assert outcome.fate.tolist() == [UploadFate.ARRIVED, UploadFate.LATE if is_late else UploadFate.ARRIVED]
+    assert outcome.received.tolist() == ([0] if is_late else [0, 1])
+    assert_allclose(costs.upload_time_s, [2, time_s])
+    assert_allclose(costs.upload_energy_j, [2, energy_j])
+    assert costs.delay_s == pytest.approx(4 + max(time_s, 2))
+
+
+def test_a_limit_ends_an_upload_without_a_signal():
+    outcome = play(world(max_upload_s=3.0), **{**PLAN, "gain": [1.0, 0.0]})
+    assert outcome.received.tolist() == [0]
+    assert_allclose(costs_of(outcome).upload_time_s, [2, 3])
+
+
 def test_an_upload_that_would_never_end_costs_what_is_left_of_the_round():
     outcome = play(cut_at(5.0), **{**PLAN, "gain": [1.0, 0.0]})
     costs = costs_of(outcome)

@@ -9,21 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedwave.allocation import Allocation
+from fedwave.allocation import Allocation, allocate, evaluate
 from fedwave.allocation.solution import Status
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Classification, Regression
-from fedwave.server import Outcome, Plan, Reports, RoundCosts, UploadLinks
+from fedwave.server import Hindsight, Outcome, Plan, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.columns import (
     DEVICE_COLUMNS,
     HELDOUT_COLUMNS,
     ROUND_COLUMNS,
     kind_of,
     record_round,
+    table_headers,
 )
 from fedwave.simulation.facts import RoundFacts, RunFrame
 from fedwave.simulation.ledger import Ledger
 from fedwave.wireless.delivery import UploadFate
+from tests.allocation.allocation_problems import small_problem
 
 NAN = math.nan
 DEVICE_IDS = np.array([70, 30, 90, 10, 50, 20])
@@ -201,6 +203,30 @@ def test_a_round_over_a_cell_is_recorded_value_by_value() -> None:
     assert list(record.device_columns) == list(DEVICE_ROWS)
     for name, expected in DEVICE_ROWS.items():
         np.testing.assert_array_equal(record.device_columns[name], expected, err_msg=name)
+
+
+def test_a_run_on_estimated_gains_says_what_that_costs() -> None:
+    problem = small_problem()
+    best = allocate(problem)
+    hindsight = Hindsight(replace(evaluate(best, problem), objective=2.5), replace(best, upper_bound=7.0))
+    frame = replace(facts().run, shows_regret=True)
+    record = record_round(
+        facts(outcome=Outcome(np.array([0]), FATE, COSTS, hindsight=hindsight), frame=frame)
+    )
+    names = ["true_objective", "clairvoyant_objective", "regret"]
+    assert [record.columns[name] for name in names] == [2.5, best.objective, 4.5]
+    at = list(record.columns).index("true_objective")
+    assert list(record.columns)[at : at + 3] == names
+    assert [name for name in record.columns if name not in names] == list(ROUND_ROW)
+    # A planner that does not say its problem leaves them empty; where gains are known they are absent.
+    empty = record_round(facts(frame=frame)).columns
+    assert [empty[name] for name in names] == [None, None, None]
+    for shows_regret in (False, True):
+        headers = table_headers(
+            Classification.metric, over_cell=True, num_local_steps=2, shows_regret=shows_regret
+        )
+        written = record if shows_regret else record_round(facts())
+        assert headers["rounds.csv"] == ["round", *written.columns]
 
 
 def test_sums_over_devices_are_those_of_the_round() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.phases import report_phase, upload_phase, workload_cycles
-from fedwave.wireless.rate import RateModel
+from fedwave.wireless.phases import longest_upload_s, report_phase, upload_phase, workload_cycles
+from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
@@ -85,6 +85,26 @@ def test_inputs_are_left_alone():
         array.flags.writeable = False
     terms = RadioTerms(num_blocks=2, bandwidth_hz=1.0, noise_psd_w_per_hz=1.0, report_bits=1.0)
     report_phase(terms, power_w, ChannelDraw(gain, np.zeros(2)), device_index=who)
+
+
+@pytest.mark.parametrize(
+    ("limits", "ends_s"),
+    [
+        ({}, [np.inf, np.inf]),
+        ({"max_delay_s": 2.5}, [2.5, 2.5]),
+        ({"max_energy_j": 6.0}, [3.0, 1.0]),  # 2 W and 6 W are drained
+        ({"max_energy_j": np.array([1.0, np.inf])}, [0.5, np.inf]),
+        ({"max_delay_s": 2.5, "max_energy_j": 6.0}, [2.5, 1.0]),
+    ],
+)
+def test_an_upload_is_broken_off_at_the_first_of_its_limits(limits, ends_s):
+    radio = RadioPower(amplifier_efficiency=0.5, circuit_power_w=1.0)
+    found = longest_upload_s(np.array([0.5, 2.5]), radio=radio, **limits)
+    assert found.tolist() == ends_s
+
+
+def test_a_radio_that_drains_nothing_lasts_for_ever():
+    assert longest_upload_s(np.zeros(1), radio=RadioPower(), max_energy_j=1.0).tolist() == [np.inf]
 
 
 def test_the_work_is_steps_times_cycles_times_samples_of_those_that_compute():

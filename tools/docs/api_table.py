@@ -35,6 +35,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "pareto_front",
         "total_cost",
         "violations",
+        "evaluate",
     ),
     "Learning": ("meta_gradient", "contribution"),
     # ``from fedwave.testing import check_policy``: see docs/testing-parts.md.
@@ -45,6 +46,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "fedwave.runs.compare.FinishedRun",
         "fedwave.runs.compare.Cost",
         "fedwave.allocation.solution.Allocation",
+        "fedwave.allocation.solution.DeviceCosts",
+        "fedwave.allocation.evaluation.Evaluation",
         "fedwave.wireless.cell.Cell",
         "fedwave.data.dataset.Dataset",
     ),

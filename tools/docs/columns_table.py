@@ -32,7 +32,9 @@ def _declared(columns: Iterable[object]) -> list[tuple[str, str, str, str]]:
 
 
 def _where(column: object) -> str:
-    """Return which runs have the column: all, those over a cell, or those on batteries."""
+    """Return which runs have the column: all, those over a cell, on batteries, or on estimated gains."""
     if column.needs_battery:  # type: ignore[attr-defined]
         return "battery"
+    if column.needs_estimation:  # type: ignore[attr-defined]
+        return "estimation"
     return "cell" if column.needs_cell else ""  # type: ignore[attr-defined]

@@ -20,6 +20,7 @@ from fedwave.allocation.batch_solve import allocate_many
 from fedwave.allocation.comparison import TimedAllocation, compare_methods
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.description import ObjectiveTerm, describe, describe_front, objective_terms
+from fedwave.allocation.evaluation import Evaluation, evaluate
 from fedwave.allocation.methods import METHOD, METHODS, Method, allocate, find_method, method_options
 from fedwave.allocation.pareto import ParetoFront, pareto_front
 from fedwave.allocation.problem import AllocationProblem
@@ -32,6 +33,7 @@ __all__ = [
     "Allocation",
     "AllocationProblem",
     "DeviceCosts",
+    "Evaluation",
     "Method",
     "ObjectiveTerm",
     "ParetoFront",
@@ -44,6 +46,7 @@ __all__ = [
     "compare_methods",
     "describe",
     "describe_front",
+    "evaluate",
     "example_problem",
     "find_method",
     "load_problem",

@@ -141,7 +141,11 @@ def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ..
 def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
     costs = account(problem, allocation)
-    contribution = expected_contribution(problem, costs)
+    return net_worth(problem, costs, expected_contribution(problem, costs))
+
+
+def net_worth(problem: AllocationProblem, costs: DeviceCosts, contribution: float) -> float:
+    """Return U - eta_1 E - eta_2 T of an account and of the contribution U that it buys, problem (P)."""
     if problem.has_prices:
         energy_cost = problem.energy_cost(costs.compute_energy_j + costs.upload_energy_j)
     else:

@@ -23,6 +23,14 @@ class MethodPart(Part):
     kind: str = "optimal"
 
 
+class EstimationPart(Part):
+    """What the planner knows of the gains."""
+
+    of: ClassVar[str] = "fedwave.server:ESTIMATION"
+
+    kind: str = "exact"
+
+
 class CellSection(CellConfig):
     """A radio cell to train over. The preset's keys are filled in: a resolved section has them all."""
 
@@ -36,6 +44,11 @@ class CellSection(CellConfig):
         description="Allocation: "
         + ", ".join(METHODS)
         + '; with options { kind = "ives", keep_negative = true }.',
+    )
+    estimation: EstimationPart = Field(
+        EstimationPart(),
+        description="What the planner knows of the gains: exact, log-normal or complex-gaussian, e.g. "
+        '{ kind = "log-normal", error_db = 3.0, quantile = 0.1 }; uploads meet the true ones.',
     )
     energy_weight: NonNegativeFloat = Field(1.0, description="eta_1, worth of a joule [1/J].")
     delay_weight: NonNegativeFloat = Field(1.0, description="eta_2, worth of a second [1/s].")

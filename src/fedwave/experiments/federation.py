@@ -96,6 +96,7 @@ def _over_a_cell(
         num_local_steps=experiment.algorithm.num_local_steps,
         num_samples=train.num_samples,
     )
+    estimation = section.estimation.create("cell.estimation", num_devices=len(train))
     planner = CellPlanner(
         runner=build_runner(experiment, train, num_selected),
         fleet=cell.fleet,
@@ -112,9 +113,17 @@ def _over_a_cell(
         work=work,
         method=section.method.kind,
         method_options=section.method.checked_options("cell.method"),
+        estimation=estimation,
     )
     world = CellWorld(
-        cell=cell, terms=terms, work=work, seed=experiment.seed, idle_power_w=section.idle_power_w
+        cell=cell,
+        terms=terms,
+        work=work,
+        seed=experiment.seed,
+        idle_power_w=section.idle_power_w,
+        max_upload_s=section.max_delay_s,
+        max_upload_j=section.max_energy_j,
+        shows_regret=not estimation.is_exact,
     )
     federation = Federation(
         planner=planner,
@@ -122,6 +131,7 @@ def _over_a_cell(
         server_step=build_server_step(experiment, min(num_selected, section.num_blocks, len(train))),
         bits_per_parameter=section.bits_per_parameter,
         power=_power(section, train, experiment.seed),
+        shows_regret=world.shows_regret,
     )
     return federation, (*cell.warnings, *warnings)
 

@@ -58,6 +58,7 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
         over_cell=simulation.federation.world.counts_costs,
         on_battery=simulation.federation.power is not None,
         num_local_steps=simulation.local.num_local_steps,
+        shows_regret=simulation.frame.shows_regret,
     )
     for name in folder.counted_tables:
         path = folder.path / name

@@ -13,7 +13,8 @@ from fedwave.parts import PartKind
 from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
-from fedwave.server.outcome import BatteryReport, Outcome, RoundCosts, UploadLinks
+from fedwave.server.estimation import ESTIMATION, ESTIMATIONS, Estimation
+from fedwave.server.outcome import BatteryReport, Hindsight, Outcome, RoundCosts, UploadLinks
 from fedwave.server.plan import Plan
 from fedwave.server.planner import Planner, PlannerAround, PlannerDefaults, PlannerState
 from fedwave.server.policy_planner import PolicyPlanner
@@ -25,6 +26,8 @@ from fedwave.server.sample_weights import SampleWeights
 from fedwave.wireless.terms import RadioTerms
 
 __all__ = [
+    "ESTIMATION",
+    "ESTIMATIONS",
     "PLANNER",
     "PLANNERS",
     "BatteryReport",
@@ -32,6 +35,8 @@ __all__ = [
     "CellReports",
     "ContributionAudit",
     "ContributionScale",
+    "Estimation",
+    "Hindsight",
     "Outcome",
     "Plan",
     "Planner",

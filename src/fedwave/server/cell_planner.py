@@ -13,6 +13,7 @@ from fedwave.allocation.baselines.proportional_fair import mean_rates_after
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.aims import RoundAims, Work
+from fedwave.server.estimation import EXACT, Estimation
 from fedwave.server.outcome import Outcome
 from fedwave.server.plan import Plan
 from fedwave.server.planner import MIN_KEPT_MODELS, PlannerState
@@ -42,6 +43,7 @@ class CellPlanner(PolicyPlanner):
     work: Work
     method: str = "optimal"
     method_options: Mapping[str, Any] = field(default_factory=dict)
+    estimation: Estimation = EXACT  # what it knows of the gains
 
     def __post_init__(self) -> None:
         if not np.array_equal(self.runner.num_samples, self.work.num_samples):
@@ -92,7 +94,11 @@ class CellPlanner(PolicyPlanner):
         if channel is None:
             raise ProblemError("planning over a cell needs the round's channel, got None. Pass its draw.")
         proposed = self.runner.select(round_index, asked, reports, state)
-        problem = self._problem(reports, self.terms.on_all_blocks(channel))
+        seen = self.estimation.seen(
+            self.terms.on_all_blocks(channel),
+            rng=generator(self.runner.seed, Stream.ESTIMATION, round_index),
+        )
+        problem = self._problem(reports, seen)
         allocation = allocate(
             problem,
             self.method,

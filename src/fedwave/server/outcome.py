@@ -1,4 +1,4 @@
-"""What became of a plan: who arrived, and what it cost in joules and seconds. Numpy alone."""
+"""What became of a plan: who arrived, and what it cost in joules and seconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedwave.allocation import Allocation, Evaluation
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 
@@ -79,6 +80,19 @@ class BatteryReport:
 
 
 @dataclass(frozen=True, eq=False)
+class Hindsight:
+    """What a round's plan was worth with the true gains, and what the best one would have been worth."""
+
+    plan: Evaluation
+    clairvoyant: Allocation  # the certified optimum of (P) with the true gains
+
+    @property
+    def regret(self) -> float:
+        """What knowing the gains, and the best method, would have brought: up to the proven bound."""
+        return self.plan.regret(self.clairvoyant)
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """What became of a round's uploads."""
 
@@ -86,3 +100,4 @@ class Outcome:
     fate: IntArray  # of each selected device, in the order of the plan; values of UploadFate
     costs: RoundCosts | None = None  # None: nothing is counted
     battery: BatteryReport | None = None  # None: nobody lives on one
+    hindsight: Hindsight | None = None  # None: the planner knew the gains, or nobody asks

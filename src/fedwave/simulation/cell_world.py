@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from fedwave.allocation import Allocation
+from fedwave.allocation import Allocation, allocate, evaluate
+from fedwave.allocation.tolerance import exceeds
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
-from fedwave.server import Outcome, Plan, Reports, UploadLinks, Work
+from fedwave.server import Hindsight, Outcome, Plan, Reports, UploadLinks, Work
+from fedwave.server.round_problem import PLANNING_MARGIN
 from fedwave.simulation.round_account import Timeline, round_costs
-from fedwave.units import FloatArray
+from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import upload_outcome
 from fedwave.wireless.fleet import Fleet
@@ -20,6 +22,7 @@ from fedwave.wireless.link import compute_delay_s
 from fedwave.wireless.phases import (
     ReportPhase,
     broadcast_delay_s,
+    longest_upload_s,
     report_phase,
     upload_phase,
     workload_cycles,
@@ -38,6 +41,9 @@ class CellWorld:
     work: Work
     seed: int
     idle_power_w: float = 0.0  # what a waiting device draws; the paper neglects it
+    max_upload_s: float | None = None  # an upload is broken off then: only a plan on wrong gains comes so far
+    max_upload_j: float | None = None  # or with this joule
+    shows_regret: bool = False  # evaluate each plan with the true gains, against the certified optimum
 
     @property
     def fleet(self) -> Fleet:
@@ -59,7 +65,7 @@ class CellWorld:
         workload = workload_cycles(
             self.fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
         )
-        links, slot_time = self._uploads(plan, plan.allocation, channel)
+        links, slot_time, is_broken_off = self._uploads(plan, plan.allocation, channel)
         timeline = Timeline(
             broadcast_s=broadcast_delay_s(self.terms, channel, listeners=who, model_bits=work.model_bits),
             compute_time_s=compute_delay_s(plan.allocation.cpu_frequency_hz, workload_cycles=workload),
@@ -82,6 +88,7 @@ class CellWorld:
             snr=links.sinr[plan.selected],
             finish_time_s=timeline.uploads_start_s + slot_time[plan.selected],
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
+            is_broken_off=is_broken_off,
         )
         sends = plan.selected[outcome.transmitted]
         costs = round_costs(
@@ -96,12 +103,37 @@ class CellWorld:
             idle_power_w=self.idle_power_w,
             links=links,
         )
-        return Outcome(plan.selected[outcome.arrived], outcome.fate, costs)
+        hindsight = self._hindsight(plan, plan.allocation, channel, timeline) if self.shows_regret else None
+        return Outcome(plan.selected[outcome.arrived], outcome.fate, costs, hindsight=hindsight)
+
+    def _hindsight(
+        self, plan: Plan, allocation: Allocation, channel: ChannelDraw, timeline: Timeline
+    ) -> Hindsight | None:
+        """Return what the plan is worth with the true gains, and the optimum with them; luck plays no part.
+
+        The true problem is the planner's own, but for the gains, the phases that follow from them, and the
+        planner's margin over the threshold, which nothing in nature asks for. None without a problem.
+        """
+        if plan.problem is None:
+            return None
+        channel = self.terms.on_all_blocks(channel)
+        threshold = replace(self.terms.risks, outage_margin=1.0).planned_min_snr
+        fixed_s = 0.0
+        if plan.problem.max_round_delay_s is not None:
+            fixed_s = timeline.broadcast_s + timeline.reporting.duration_s
+        true_problem = replace(
+            plan.problem,
+            channel_gain=channel.channel_gain,
+            interference_w=channel.interference_w,
+            min_snr=threshold * (1.0 + PLANNING_MARGIN),
+            fixed_delay_s=fixed_s,
+        )
+        return Hindsight(evaluate(allocation, true_problem), allocate(true_problem))
 
     def _uploads(
         self, plan: Plan, allocation: Allocation, channel: ChannelDraw
-    ) -> tuple[UploadLinks, FloatArray]:
-        """Return the links of the uploads, and how long each device's lasts (0 without one)."""
+    ) -> tuple[UploadLinks, FloatArray, BoolArray]:
+        """Return the uploads' links, how long each device's lasts (0 without one), and who is cut off."""
         selected = plan.selected
         uploads = upload_phase(
             self.terms,
@@ -111,9 +143,16 @@ class CellWorld:
             power_w=allocation.transmit_power_w[selected],
             model_bits=self.work.model_bits,
         )
+        limit_s = longest_upload_s(
+            allocation.transmit_power_w[selected],
+            radio=self.terms.radio,
+            max_delay_s=self.max_upload_s,
+            max_energy_j=self.max_upload_j,
+        )
+        is_broken_off = exceeds(uploads.time_s, limit_s)
         slot_time = np.zeros(self.cell.num_devices)
-        slot_time[selected] = uploads.time_s
+        slot_time[selected] = np.where(is_broken_off, limit_s, uploads.time_s)
         links = UploadLinks.without_uploads(self.work.num_samples)
         for name in ("channel_gain", "interference_w", "sinr", "rate_bps"):
             getattr(links, name)[selected] = getattr(uploads, name)
-        return links, slot_time
+        return links, slot_time, is_broken_off

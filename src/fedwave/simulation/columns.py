@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.learning.tasks import Metric
+from fedwave.server import Hindsight
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.records import RoundRecord
 from fedwave.wireless.delivery import UploadFate
@@ -32,10 +33,13 @@ class Column:
     value: Callable[[RoundFacts], Any]
     needs_cell: bool = False
     needs_battery: bool = False
+    needs_estimation: bool = False  # of a run whose planner does not know the gains
 
-    def applies(self, *, over_cell: bool, on_battery: bool) -> bool:
+    def applies(self, *, over_cell: bool, on_battery: bool, shows_regret: bool = False) -> bool:
         """Return whether the tables of such a run have the column."""
-        return (over_cell or not self.needs_cell) and (on_battery or not self.needs_battery)
+        has_all = (over_cell, on_battery, shows_regret)
+        needs = (self.needs_cell, self.needs_battery, self.needs_estimation)
+        return all(has or not need for has, need in zip(has_all, needs, strict=True))
 
 
 def _note(facts: RoundFacts) -> str:
@@ -69,6 +73,13 @@ def _scaled(facts: RoundFacts) -> NDArray[Any]:
 
 def _allocation(name: str) -> Callable[[RoundFacts], Any]:
     return lambda facts: getattr(facts.plan.allocation, name)
+
+
+def _in_hindsight(figure: Callable[[Hindsight], float]) -> Callable[[RoundFacts], float | None]:
+    def value(facts: RoundFacts) -> float | None:
+        return None if facts.outcome.hindsight is None else figure(facts.outcome.hindsight)
+
+    return value
 
 
 def _lost(fate: UploadFate) -> Callable[[RoundFacts], int]:
@@ -210,6 +221,30 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "how the method ended: optimal, gap reached, converged, feasible, infeasible, limit",
         lambda facts: _allocation("status")(facts).value,
         needs_cell=True,
+    ),
+    Column(
+        "true_objective",
+        "number",
+        "the same of the plan with the gains that uploads met, luck averaged out",
+        _in_hindsight(lambda hindsight: hindsight.plan.objective),
+        needs_cell=True,
+        needs_estimation=True,
+    ),
+    Column(
+        "clairvoyant_objective",
+        "number",
+        "the certified optimum with those gains",
+        _in_hindsight(lambda hindsight: hindsight.clairvoyant.objective),
+        needs_cell=True,
+        needs_estimation=True,
+    ),
+    Column(
+        "regret",
+        "number",
+        "its proven bound less true_objective",
+        _in_hindsight(lambda hindsight: hindsight.regret),
+        needs_cell=True,
+        needs_estimation=True,
     ),
     *(
         Column(
@@ -402,7 +437,7 @@ def record_round(facts: RoundFacts) -> RoundRecord:
     columns = {
         column.name.format(metric=facts.run.metric.name): column.value(facts)
         for column in ROUND_COLUMNS
-        if column.applies(over_cell=over_cell, on_battery=on_battery)
+        if column.applies(over_cell=over_cell, on_battery=on_battery, shows_regret=facts.run.shows_regret)
     }
     device_columns: dict[str, NDArray[Any]] = {}
     for column in DEVICE_COLUMNS:
@@ -419,10 +454,15 @@ def record_round(facts: RoundFacts) -> RoundRecord:
 
 
 def table_headers(
-    metric: Metric, *, over_cell: bool, num_local_steps: int, on_battery: bool = False
+    metric: Metric,
+    *,
+    over_cell: bool,
+    num_local_steps: int,
+    on_battery: bool = False,
+    shows_regret: bool = False,
 ) -> dict[str, list[str]]:
     """Return the names of the columns that a run's tables have, in order."""
-    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    kind = {"over_cell": over_cell, "on_battery": on_battery, "shows_regret": shows_regret}
     rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]
     devices: list[str] = []
     for column in DEVICE_COLUMNS:

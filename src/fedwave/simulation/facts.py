@@ -24,6 +24,7 @@ class RunFrame:
     device_ids: IntArray  # of all training devices
     metric: Metric
     turning_point: FloatArray | None = None  # of all training devices; None: the penalties are not known
+    shows_regret: bool = False  # the planner does not know the gains: rounds.csv says what that costs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -46,6 +46,7 @@ class Federation:
     server_step: ServerStep
     bits_per_parameter: int = 32  # of an upload
     power: Power | None = None  # the batteries that the devices live on; None: they never run out
+    shows_regret: bool = False  # the world says what a plan was worth with gains that no planner knew
 
     def __post_init__(self) -> None:
         for part, members in _MEMBERS.items():

@@ -119,4 +119,5 @@ class Simulation:
                 similarity_penalty=self.local.similarity_penalty,
                 variance_penalty=self.local.variance_penalty,
             ),
+            shows_regret=self.federation.shows_regret,
         )

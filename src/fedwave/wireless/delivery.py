@@ -48,7 +48,7 @@ class UploadFate(IntEnum):
     DROPPED_OUT = 1  # the device left after its report: it never transmitted
     OUTAGE = 2  # SNR below the decoder's threshold
     PACKET_ERROR = 3
-    LATE = 4  # finished after the deadline
+    LATE = 4  # finished after the deadline, or broken off at a limit of its own
     FLAT = 5  # its battery ran out in the round, whatever else would have become of the upload
 
 
@@ -101,16 +101,20 @@ def upload_outcome(
     snr: FloatArray,
     finish_time_s: FloatArray,
     rng: np.random.Generator,
+    is_broken_off: BoolArray | None = None,
 ) -> UploadOutcome:
     """Return what becomes of each upload.
 
     ``device_index``, ``snr`` (linear, at the power used) and ``finish_time_s`` (since the round began) have
     one entry per uploading device. Chance is drawn for all devices of the cell, so whether a device drops out
     does not depend on who else was selected: two allocators compared on one seed meet the same luck.
+    ``is_broken_off`` says which uploads ended at a limit of their own before they were done.
     """
     dropout_luck, packet_luck = rng.random((2, num_devices))[:, device_index]
     fate = np.full(len(device_index), UploadFate.ARRIVED, dtype=np.int64)
     # From the last cause to the first: an earlier cause overwrites a later one.
+    if is_broken_off is not None:
+        fate[is_broken_off] = UploadFate.LATE
     if risks.deadline_s is not None:
         fate[finish_time_s > risks.deadline_s] = UploadFate.LATE
     if risks.packet_error_waterfall is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.fleet import Fleet
 from fedwave.wireless.link import uplink_rate_bps, upload_delay_s
+from fedwave.wireless.rate import RadioPower
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
@@ -74,6 +75,23 @@ def report_phase(
         time_s[members[is_heard]] = upload_delay_s(rate_bps[is_heard], model_bits=terms.report_bits)
         phase_s += float(time_s[members].max())
     return ReportPhase(start_s, time_s, phase_s)
+
+
+def longest_upload_s(
+    power_w: FloatArray,
+    *,
+    radio: RadioPower,
+    max_delay_s: float | None = None,
+    max_energy_j: FloatArray | float | None = None,
+) -> FloatArray:
+    """Return when each upload is broken off: at its deadline, or with its last joule; infinite if never."""
+    limit_s = np.full(np.shape(power_w), np.inf if max_delay_s is None else max_delay_s)
+    if max_energy_j is None:
+        return limit_s
+    drain_w = np.asarray(radio.drain_w(power_w))
+    lasts_s = np.full(np.shape(power_w), np.inf)
+    np.divide(max_energy_j, drain_w, out=lasts_s, where=drain_w > 0)
+    return np.asarray(np.minimum(limit_s, lasts_s))
 
 
 @dataclass(frozen=True, eq=False)
