@@ -144,7 +144,10 @@ def worth_by_definition(plan: Allocation, problem: AllocationProblem) -> float:
     """Return the worth of a plan from the text of ``evaluate``, one device after the other."""
     cycles, frequency = problem.workload_cycles, plan.cpu_frequency_hz
     computing_s = max((c / f for c, f in zip(cycles, frequency, strict=True) if c > 0), default=0.0)
-    joules = float((0.5 * problem.capacitance * cycles * frequency**2).sum())
+    joules = 0.0
+    for i in np.flatnonzero(cycles > 0):
+        watts = 0.5 * problem.capacitance[i] * frequency[i] ** 3 + np.asarray(problem.static_power_w)[i]
+        joules += watts * cycles[i] / frequency[i] + np.asarray(problem.joules_per_cycle)[i] * cycles[i]
     gained, longest_s = 0.0, 0.0
     for i in plan.selected:
         m, watts = int(plan.block_of_device[i]), float(plan.transmit_power_w[i])
