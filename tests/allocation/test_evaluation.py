@@ -144,10 +144,12 @@ def worth_by_definition(plan: Allocation, problem: AllocationProblem) -> float:
     """Return the worth of a plan from the text of ``evaluate``, one device after the other."""
     cycles, frequency = problem.workload_cycles, plan.cpu_frequency_hz
     computing_s = max((c / f for c, f in zip(cycles, frequency, strict=True) if c > 0), default=0.0)
-    joules = 0.0
+    price = np.broadcast_to(problem.energy_weight, cycles.shape)  # one for all, or one a device
+    paid = 0.0
     for i in np.flatnonzero(cycles > 0):
         watts = 0.5 * problem.capacitance[i] * frequency[i] ** 3 + np.asarray(problem.static_power_w)[i]
-        joules += watts * cycles[i] / frequency[i] + np.asarray(problem.joules_per_cycle)[i] * cycles[i]
+        joules = watts * cycles[i] / frequency[i] + np.asarray(problem.joules_per_cycle)[i] * cycles[i]
+        paid += price[i] * joules
     gained, longest_s = 0.0, 0.0
     for i in plan.selected:
         m, watts = int(plan.block_of_device[i]), float(plan.transmit_power_w[i])
@@ -172,9 +174,9 @@ def worth_by_definition(plan: Allocation, problem: AllocationProblem) -> float:
             gained += problem.contribution[i] * (math.exp(-waterfall / snr) if waterfall else 1.0)
         elif seconds > min(ends) * (1 + 1e-9):
             seconds = min(ends)
-        joules += drain * seconds
+        paid += price[i] * drain * seconds
         longest_s = max(longest_s, seconds)
-    return gained - problem.energy_weight * joules - problem.delay_weight * (computing_s + longest_s)
+    return gained - paid - problem.delay_weight * (computing_s + longest_s)
 
 
 @pytest.mark.parametrize("seed", range(150))
