@@ -33,6 +33,7 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
             ),
             *_broken_computing(problem, allocation),
             *_late_rounds(problem, allocation),
+            *_overspent(problem, allocation),
         )
 
 
@@ -113,6 +114,19 @@ def _late_rounds(problem: AllocationProblem, allocation: Allocation) -> Iterator
     end = start + costs.upload_delay_s
     for i in np.flatnonzero(costs.is_selected & exceeds(end, limit)):
         yield f"device {i} uploads until {end[i]:g} s of the round, above {limit:g} (max_round_delay_s)"
+
+
+def _overspent(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield each device whose computing and upload take more than it has for both."""
+    if (
+        problem.max_total_energy_j is None
+        or not (_is_number(allocation.cpu_frequency_hz) & _is_number(allocation.transmit_power_w)).all()
+    ):
+        return
+    costs, most = account(problem, allocation), np.asarray(problem.max_total_energy_j)
+    energy = costs.compute_energy_j + costs.upload_energy_j
+    for i in np.flatnonzero(exceeds(energy, most)):
+        yield f"device {i} takes {energy[i]:g} J in all, above {most[i]:g} (max_total_energy_j)"
 
 
 def _is_number(values: FloatArray) -> BoolArray:

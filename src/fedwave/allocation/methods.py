@@ -42,6 +42,7 @@ class Method:
     solve: Callable[..., Allocation]
     serves_given_devices: bool  # True: serves exactly the devices it is given; False: chooses among them
     plans_for_risks: bool = True  # outage, packet errors and the round's deadline are no surprise to it
+    keeps_total_energy: bool = False  # knows a limit on computing and upload together; others are refused it
 
     def __post_init__(self) -> None:
         known = signature_of(self.solve).parameters
@@ -65,7 +66,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "optimal": Method(allocate_optimal, serves_given_devices=False),
+    "optimal": Method(allocate_optimal, serves_given_devices=False, keeps_total_energy=True),
     "threshold": Method(allocate_threshold, serves_given_devices=False),
     "value-rate": Method(allocate_value_rate, serves_given_devices=False),
     "proportional-fair": Method(allocate_proportional_fair, serves_given_devices=False),
@@ -122,6 +123,11 @@ def allocate(
         fix="Make one with AllocationProblem(...) or load_problem(file).",
     )
     entry = find_method(method)
+    if problem.max_total_energy_j is not None and not entry.keeps_total_energy:
+        raise ProblemError(
+            f'max_total_energy_j is not known to method "{method}", got a limit. Use "optimal", or '
+            "max_energy_j for the upload alone."
+        )
     METHOD.require_options(method, options, near=("rng", "selected", "mean_rate_bps"))
     if entry.serves_given_devices:
         options["selected"] = devices_to_serve(problem, selected)

@@ -36,6 +36,7 @@ _FIX_SIGN = {
     "static_power_w": "Use 0 for a processor that draws nothing but what its clock takes",
     "joules_per_cycle": "Use 0 where all energy depends on the frequency",
     "max_energy_j": "Use None for no limit",
+    "max_total_energy_j": "Use None for no limit",
     "min_frequency_hz": "Use None for no lower limit",
     "min_snr": "Give a ratio, not decibels; use 0 for no threshold",
     "packet_error_waterfall": "Use None for no packet errors",
@@ -70,6 +71,7 @@ class AllocationProblem:
     delay_weight: float  # eta_2 [1/s]
     max_delay_s: float | None = None  # hard deadline for the upload
     max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
+    max_total_energy_j: FloatArray | float | None = None  # the same on computing and upload together
     max_compute_delay_s: float | None = None  # hard deadline for the local update
     rate: RateModel = _SHANNON  # what the modem makes of an SNR; Shannon's rate, Eq. (25)
     radio: RadioPower = _PLAIN  # what sending drains; the transmit power alone, Eq. (29)
@@ -109,8 +111,9 @@ class AllocationProblem:
             if name == "channel_gain" and gain.ndim == 2:
                 shape += (self.num_blocks,)
             self._set_array(name, shape)
-        if self.max_energy_j is not None:
-            self._set_array("max_energy_j", (self.num_devices,), may_be_infinite=True)
+        for name in ("max_energy_j", "max_total_energy_j"):
+            if getattr(self, name) is not None:
+                self._set_array(name, (self.num_devices,), may_be_infinite=True)
         if self.min_frequency_hz is not None:
             self._set_array("min_frequency_hz", (self.num_devices,))
         self._check_combinations()

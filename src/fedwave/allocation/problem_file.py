@@ -36,6 +36,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
     "limits": (
         "max_delay_s",
         "max_energy_j",
+        "max_total_energy_j",
         "max_compute_delay_s",
         "max_round_delay_s",
         "fixed_delay_s",
@@ -52,6 +53,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "static_power_w",
         "joules_per_cycle",
         "max_energy_j",
+        "max_total_energy_j",
         "csv",
     ),
 }

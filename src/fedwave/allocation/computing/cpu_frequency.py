@@ -33,14 +33,17 @@ def solve_cpu_frequencies(problem: AllocationProblem, *, finish_by_s: float = ma
     impossible = _first_impossible(problem)
     if impossible:
         return CpuPlan(cpu_frequency_hz=problem.max_frequency_hz.copy(), reason=impossible)
-    workload = problem.workload_cycles
     finish_s = unhurried_finish_s(problem)
     if finish_s == 0.0:
         return CpuPlan(cpu_frequency_hz=np.zeros(problem.num_devices))
     if finish_by_s < finish_s:
         finish_s = max(problem.fastest_compute_s, finish_by_s)
-    frequency = np.minimum(workload / finish_s, problem.max_frequency_hz)
-    return CpuPlan(cpu_frequency_hz=_at_least(problem, frequency))
+    return CpuPlan(cpu_frequency_hz=frequencies_by(problem, finish_s))
+
+
+def frequencies_by(problem: AllocationProblem, finish_s: float) -> FloatArray:
+    """Return the frequencies at which all are done by this time and each takes the least energy."""
+    return _at_least(problem, np.minimum(problem.workload_cycles / finish_s, problem.max_frequency_hz))
 
 
 def unhurried_finish_s(problem: AllocationProblem) -> float:

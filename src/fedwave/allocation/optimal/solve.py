@@ -6,6 +6,7 @@ from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_f
 from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
 from fedwave.allocation.optimal.column_generation import ColumnGeneration
 from fedwave.allocation.optimal.search import BranchAndBound
+from fedwave.allocation.optimal.total_energy import allocate_within_total_energy
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.allocation.uploads.faster_uploads import may_be_faster
@@ -32,6 +33,16 @@ def allocate_optimal(
     """
     if not 0.0 <= relative_gap < 1.0:
         raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")
+    if problem.max_total_energy_j is not None:
+
+        def solve(part: AllocationProblem) -> Allocation:
+            return allocate_optimal(
+                part, relative_gap=0.1 * relative_gap, max_matchings=max_matchings, may_upload=may_upload
+            )
+
+        return allocate_within_total_energy(
+            problem, solve, relative_gap=relative_gap, max_matchings=max_matchings
+        )
     cpu = solve_cpu_frequencies(problem)
     search = _search(problem, may_upload)
     plan = search.run(
