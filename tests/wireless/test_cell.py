@@ -547,3 +547,95 @@ def test_a_cell_needs_devices_and_a_complete_fleet():
     del table["fleet"]["capacitance"]
     with pytest.raises(ProblemError, match=r"fleet\.capacitance is not given, nor is there a fleet CSV"):
         Cell.build(validate(CellConfig, table, root="cell"), num_devices=3, seed=0)
+
+
+# Receive antennas and the broadcast's own mean ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fading", ["rayleigh", "rician", {"kind": "delay-line", "ergodic": False}])
+def test_gains_are_sums_over_antennas_that_fade_independently(fading):
+    """The mean grows by N, the variance over the square of the mean falls by N."""
+    channel = {"fading": fading, "num_receive_antennas": 1, "line_of_sight": "never"}
+    shares = {}
+    for num_antennas in (1, 4):
+        overrides = {"channel": {**channel, "num_receive_antennas": num_antennas}}
+        cell = build(overrides=overrides, num_devices=40)
+        gains = np.stack([cell.draw(k).channel_gain for k in range(150)])
+        shares[num_antennas] = gains / cell.large_scale.gain[:, None]
+    for num_antennas, share in shares.items():
+        # Of 6000 device-rounds, in which the 20 blocks may be alike.
+        assert share.mean() == pytest.approx(num_antennas, abs=5 * math.sqrt(num_antennas / 6000))
+    assert shares[4].var() / shares[1].var() == pytest.approx(4.0, rel=0.15)
+
+
+def test_the_first_antenna_fades_as_a_single_one_does():
+    one = build(overrides={"channel": {"fading": "rayleigh"}}).draw(2).channel_gain
+    two = build(overrides={"channel": {"fading": "rayleigh", "num_receive_antennas": 2}}).draw(2).channel_gain
+    assert (two > one).all()
+
+
+def test_devices_that_walk_meet_each_antenna_at_its_own_phase():
+    fading = {"kind": "delay-line", "ergodic": False, "round_interval_s": 1e-7}
+    channel = {"fading": fading, "num_receive_antennas": 3}
+    cell = build(overrides={"channel": channel})
+    assert len(cell.channel.moving_rays) == 3
+    now, soon = cell.draw(0).channel_gain, cell.draw(1).channel_gain
+    assert_allclose(now, soon, rtol=1e-3)  # a tenth of a microsecond later
+    one = build(overrides={"channel": {**channel, "num_receive_antennas": 1}}).draw(0).channel_gain
+    assert (now > one).all()
+
+
+def test_ergodic_rates_are_means_over_snapshots_of_several_antennas():
+    """Without cap and floor: the rate at full power of the sum of three branches, against 800 rounds."""
+    fading = {"kind": "delay-line", "ergodic": True}
+    channel = {"line_of_sight": "never", "num_receive_antennas": 3, "fading": fading}
+    lasting = build("rma-700mhz-bare", {"redraw": "static", "channel": channel}, num_devices=6)
+    snapshot = {**channel, "fading": {**fading, "ergodic": False}}
+    moment = build("rma-700mhz-bare", {"channel": snapshot}, num_devices=6)
+    draw = lasting.draw(0)
+    noise_w = draw.interference_w + lasting.noise_w
+    power_w = lasting.fleet.max_power_w[:, None]
+    drawn = np.mean([np.log1p(power_w * moment.draw(k).channel_gain / noise_w) for k in range(800)], axis=0)
+    ours = np.log1p(power_w * draw.channel_gain / noise_w).mean(axis=1)
+    # ln of a sum of three exponentials has a deviation of 0.63 at high SNR.
+    assert_allclose(ours, drawn.mean(axis=1), atol=4 * 0.63 / math.sqrt(800))
+
+
+@pytest.mark.parametrize("preset", ["umi-3.5ghz", "uma-2ghz", "rma-700mhz"])
+def test_a_broadcast_is_heard_at_the_downlinks_own_snr(preset):
+    """Each listener's rate is the mean over drawn fading of what its own modem makes of its own SNR."""
+    cell = build(preset, num_devices=25)
+    settings, k_factor = cell.config.downlink, cell.channel.ergodic_k_factor
+    num_antennas, rate = settings.num_receive_antennas, settings.rate
+    noise_w = 20 * cell.bandwidth_hz * 1e-3 * 10 ** ((-174 + 9 + settings.noise_rise_db) / 10)
+    power_w = 1e-3 * 10 ** (settings.power_dbm / 10)
+    ours = cell.downlink.rate_bps(cell.draw(0).downlink_gain) / (20 * cell.bandwidth_hz)
+    rng = np.random.default_rng(1)
+    for device, k in enumerate(k_factor):
+        parts = rng.standard_normal((2, num_antennas, 40_000)) * math.sqrt(0.5 / (1 + k))
+        fading = ((parts[0] + math.sqrt(k / (1 + k))) ** 2 + parts[1] ** 2).sum(axis=0)
+        snr = power_w * cell.large_scale.gain[device] / noise_w * fading
+        moments = np.minimum(rate.efficiency * np.log2(1 + snr), rate.max_spectral_efficiency)
+        moments[snr < 0.1] = 0.0
+        if moments.mean() > 0.6 * math.log2(1.1):
+            assert ours[device] == pytest.approx(moments.mean(), abs=0.03 + 0.01 * moments.mean())
+        else:
+            assert ours[device] == 0.0
+
+
+def test_without_a_curve_of_its_own_a_broadcast_takes_one_antenna_of_the_uplink():
+    one = build(overrides={"channel": {"fading": "none"}})
+    four = build(overrides={"channel": {"fading": "none", "num_receive_antennas": 4}})
+    assert one.draw(0).downlink_gain is None
+    assert_allclose(four.draw(0).channel_gain, 4 * one.draw(0).channel_gain, **EXACT)
+    assert_allclose(four.draw(0).downlink_gain, one.draw(0).channel_gain, **EXACT)
+
+
+def test_averaged_interference_is_the_mean_of_what_is_drawn():
+    rise = {"interference": {"rise_db": {"low": 1.0, "high": 9.0}}}
+    drawn = build(overrides={**rise, "num_blocks": 4000}, num_devices=2)
+    averaged = build(overrides={"interference": {**rise["interference"], "averaged": True}}, num_devices=2)
+    power_w = drawn.draw(0).interference_w
+    ours = averaged.draw(3).interference_w
+    assert len(set(ours)) == 1
+    assert ours[0] == pytest.approx(power_w.mean(), abs=4 * power_w.std() / math.sqrt(4000))
