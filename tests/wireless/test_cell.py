@@ -16,6 +16,7 @@ from fedwave.errors import ProblemError
 from fedwave.settings import validate
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import UploadRisks
+from fedwave.wireless.rate import RateModel
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.load import load_cell, load_cell_config
 from fedwave.wireless.settings.presets import CELL_PRESETS
@@ -618,9 +619,17 @@ def test_a_broadcast_is_heard_at_the_downlinks_own_snr(preset):
         moments = np.minimum(rate.efficiency * np.log2(1 + snr), rate.max_spectral_efficiency)
         moments[snr < 0.1] = 0.0
         if moments.mean() > 0.6 * math.log2(1.1):
-            assert ours[device] == pytest.approx(moments.mean(), abs=0.03 + 0.01 * moments.mean())
+            error = 4.5 * moments.std() / math.sqrt(40_000)
+            assert ours[device] == pytest.approx(moments.mean(), abs=error + 3e-3 * moments.mean())
         else:
             assert ours[device] == 0.0
+
+
+def test_a_snapshot_is_planned_with_the_modem_as_it_is():
+    """98 % of the cap and 3 dB above the floor are for uploads that outlast the fading."""
+    cell = build("umi-3.5ghz", {"channel": {"fading": {"ergodic": False}}})
+    assert cell.rate_model == RateModel(efficiency=0.4, max_spectral_efficiency=2.93, min_snr=0.1)
+    assert cell.draw(0).channel_gain.shape == (30, 20)
 
 
 def test_without_a_curve_of_its_own_a_broadcast_takes_one_antenna_of_the_uplink():
@@ -639,3 +648,18 @@ def test_averaged_interference_is_the_mean_of_what_is_drawn():
     ours = averaged.draw(3).interference_w
     assert len(set(ours)) == 1
     assert ours[0] == pytest.approx(power_w.mean(), abs=4 * power_w.std() / math.sqrt(4000))
+
+
+def test_behind_walls_no_path_is_steady():
+    """Rician with K = 60 dB, everybody in sight: who is outdoors does not fade, who is indoors is Rayleigh."""
+    channel = {
+        "line_of_sight": "always",
+        "indoor_share": 0.5,
+        "fading": {"kind": "rician", "rician_k_db": 60.0},
+    }
+    cell = build(overrides={"channel": channel}, num_devices=200)
+    share = cell.draw(0).channel_gain / cell.large_scale.gain[:, None]
+    is_indoor = cell.large_scale.whereabouts.is_indoor
+    assert 60 < is_indoor.sum() < 140
+    assert_allclose(share[~is_indoor], 1.0, atol=0.02)
+    assert share[is_indoor].var() == pytest.approx(1.0, abs=0.2)
