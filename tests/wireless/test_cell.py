@@ -651,7 +651,7 @@ def test_averaged_interference_is_the_mean_of_what_is_drawn():
 
 
 def test_behind_walls_no_path_is_steady():
-    """Rician with K = 60 dB, everybody in sight: who is outdoors does not fade, who is indoors is Rayleigh."""
+    """Rician with K = 60 dB, everybody in sight: outdoors nobody fades, indoors it is Rayleigh."""
     channel = {
         "line_of_sight": "always",
         "indoor_share": 0.5,
