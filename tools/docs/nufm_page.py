@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from fedwave.intervals import interval
+from fedwave.intervals import interval, ratio_interval
 from fedwave.reproduce.items import ITEMS
 from fedwave.reproduce.profile import PAPER
 from fedwave.reproduce.report_pages import markdown_table
@@ -34,6 +35,8 @@ SAID = {
     "steps_lead_5": "held-out loss, round 5: NUFM below uniform",
     "steps_lead_19": "held-out loss, round 19: NUFM below uniform",
     "steps_lead_50": "held-out loss, round 50: NUFM below uniform",
+    "steps_length_5": "held-out loss, round 5: uniform at NUFM's norms below uniform",
+    "steps_length_19": "held-out loss, round 19: uniform at NUFM's norms below uniform",
     "steps_left_5": "held-out loss, round 5: NUFM below uniform at NUFM's norms",
     "steps_left_19": "held-out loss, round 19: NUFM below uniform at NUFM's norms",
     "steps_left_50": "held-out loss, round 50: NUFM below uniform at NUFM's norms",
@@ -121,7 +124,7 @@ def _numbers(rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedP
             for row in curves
             if (row["dataset"], row["scheme"], row["curve"]) == (DATASET, "NUFM", curve)
         ]
-        found[key] = str(interval(own)) if own else "not run yet"
+        found[key] = _correlation(own) if own else "not run yet"
     for key, k in (("steps_ratio_3", 3), ("steps_ratio_20", 20)):
         norms = {
             scheme: {
@@ -132,5 +135,13 @@ def _numbers(rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedP
             for scheme in ("NUFM", "uniform")
         }
         own = [norms["NUFM"][seed] / norms["uniform"][seed] for seed in norms["NUFM"]]
-        found[key] = f"{interval(own)} times" if own else "not run yet"
+        found[key] = str(ratio_interval(own)) if own else "not run yet"
     return found
+
+
+def _correlation(values: Sequence[float]) -> str:
+    """Return a mean correlation with its 95 % interval, by Fisher's transform."""
+    one = interval([math.atanh(value) for value in values])
+    ends = (math.tanh(one.mean + sign * one.half_width) for sign in (-1.0, 1.0))
+    low, high = (f"{end:.2f}".replace("-", "−") for end in ends)
+    return f"{math.tanh(one.mean):.2f} ({low} to {high})"

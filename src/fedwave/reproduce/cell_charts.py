@@ -103,7 +103,7 @@ def optimum_and_ives(item: str, parameter: str, title: str) -> Callable[[Found, 
                 ("share", "objective, % of the optimum's"),
                 ("received", "uploads per round"),
             )
-            if shares
+            if len({row[column] for row in shares}) > 1  # a constant says nothing
         )
         caption = (
             "What the certified optimum gains over IVES in problem (P), along the runs of the figure above, "

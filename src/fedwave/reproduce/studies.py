@@ -25,6 +25,8 @@ from fedwave.reproduce.verdicts import FAILS, HOLDS, JudgedPart, corrected_for, 
 ROUNDS = (5, 19, 50)  # of the steps: early, the paper's, and the last
 UNIFORM, NUFM = "uniform", "NUFM"
 SAME_LENGTH, SHRUNK = "uniform at NUFM's norms", "NUFM at uniform's norms"
+# Whose loss is below whose: the lead, what its length alone gives, what is left, and the converse.
+LOSSES = ((NUFM, UNIFORM), (SAME_LENGTH, UNIFORM), (NUFM, SAME_LENGTH), (SHRUNK, UNIFORM))
 FINDINGS = {HOLDS: "above zero", FAILS: "below zero"}
 SHARE_OF_INTEREST = 5.0  # points of a share of rounds or devices
 
@@ -54,7 +56,7 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
     for dataset in tables.datasets(""):
         last = int(max(row["rounds"] for row in rows if row["dataset"] == dataset))
         for curve, whose in (("heldout_loss", "held-out loss"), ("training_loss", "training devices' loss")):
-            for better, worse in ((NUFM, UNIFORM), (NUFM, SAME_LENGTH), (SHRUNK, UNIFORM)):
+            for better, worse in LOSSES:
                 for after in [k for k in dict.fromkeys((*ROUNDS[:-1], last)) if k <= last]:
                     own, other = (_after(curves, curve, after, dataset, arm) for arm in (better, worse))
                     name = f"{whose}, round {after}: {better} below {worse}{on(dataset)}"

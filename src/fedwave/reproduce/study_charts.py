@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from fedwave.reproduce.readings import USUAL
 from fedwave.reproduce.scheme_styles import DATASETS, STYLES
 from fedwave.reproduce.seed_tables import Row, paired
 from fedwave.reproduce.studies import NUFM, SAME_LENGTH, UNIFORM, usual_rate
+from fedwave.units import FloatArray
 
 FIRST_WEIGHTS = "first weights "
 # Leads of the arms by rounds: what is ahead of what, and the colour.
@@ -87,7 +89,7 @@ def step_arms(found: Found, rows: Sequence[Row]) -> Chart:
                 series.append(series_over_seeds(arm, (0.0,), differences, **STYLES.get(arm, {})))
         if series:
             title = DATASETS.get(dataset, dataset)
-            label = "accuracy above the reference [points]"
+            label = "points above the reference"
             panels.append(ChartPanel(title, label, "", tuple(series), kind="dots", mark_y=0.0))
     caption = (
         f"Accuracy after the last round against “{SAME_LENGTH}” on the same seeds, with 95 % intervals. "
@@ -114,14 +116,13 @@ def step_lengths(found: Found, rows: Sequence[Row]) -> Chart:
             if nufm and all(curve in result.curves for _, result in nufm):
                 values = [result.curve(curve).tolist() for _, result in nufm]
                 if np.isfinite(values).all():
-                    x = range(1, len(values[0]) + 1)
-                    look = {"colour": SCHEME_COLOURS["NUFM"]}
-                    series = series_over_seeds(NUFM, x, values, **look)
+                    series = _transformed(values, np.arctanh, np.tanh)  # Fisher's: it stays within ±1
                     panels.append(ChartPanel(name, "round", label, (series,)))
     caption = (
         "Left: the norm of NUFM's update over that of uniform choice in the same round (each along its own "
         "run). Middle: over devices, the correlation of ‖gᵢ‖ with the first-order gain gᵢ·∇F, which NUFM "
-        "takes it for. Right: how alike devices' gradients are. Means over seeds with 95 % intervals."
+        "takes it for. Right: how alike devices' gradients are. Means over seeds with 95 % intervals, of "
+        "ratios by logarithms, of correlations and cosines by Fisher's transform."
     )
     return Chart("step-lengths", "How far NUFM steps", caption, tuple(panels), 3)
 
@@ -134,7 +135,21 @@ def _ratios(found: Found) -> Series | None:
     rows = [(own[seed] / other[seed]).tolist() for seed in sorted(set(own) & set(other))]
     if not rows or not np.isfinite(rows).all():
         return None
-    return series_over_seeds(NUFM, range(1, len(rows[0]) + 1), rows, colour=SCHEME_COLOURS["NUFM"])
+    return _transformed(rows, np.log, np.exp)
+
+
+def _transformed(
+    rows: Sequence[Sequence[float]],
+    there: Callable[[FloatArray], FloatArray],
+    back: Callable[..., FloatArray],
+) -> Series:
+    """Return the curve of NUFM whose means and intervals are those of a transform, transformed back."""
+    values = there(np.array(rows, dtype=np.float64))
+    one = series_over_seeds(
+        NUFM, range(1, values.shape[1] + 1), values.tolist(), colour=SCHEME_COLOURS["NUFM"]
+    )
+    mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
+    return replace(one, mean=mean, low=low, high=high)
 
 
 def accuracy_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
