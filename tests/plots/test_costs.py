@@ -30,8 +30,8 @@ def test_the_picture_has_a_bar_for_each_median_and_a_dot_for_each_seed() -> None
 
 def test_a_heading_and_more_settings_find_their_room() -> None:
     runs = [run for name in "abcdef" for run in paid_runs(name, OURS)]
-    figure = draw_costs(runs, title="what it costs").figure
-    assert figure.get_suptitle() == "what it costs"
+    figure = draw_costs(runs, title=f"what it costs: {'no cut ' * 12}5 $").figure
+    assert figure.get_suptitle() == f"what it costs: {'no cut ' * 12}5 \\$"
     assert figure.get_size_inches()[1] == pytest.approx(4.5)
 
 

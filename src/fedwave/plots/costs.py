@@ -44,7 +44,7 @@ def draw_costs(runs: Sequence[FinishedRun], *, target: float | None = None, titl
     groups = group_by_name(runs)
     figure, (left, middle, right) = new_figure(3, width=3.7, height=max(3.0, 0.75 * len(groups)))
     if title:
-        figure.suptitle(plain(title), fontsize=11, weight="bold")
+        figure.suptitle(title.replace("$", r"\$"), fontsize=11, weight="bold")
     scale, unit = (100.0, " [%]") if metric.is_share else (1.0, "")
     curves = ChartPanel("", "", "", run_series(runs, "round", f"heldout_{metric.name}", scale=scale))
     lines = draw_lines(left, curves)

@@ -41,7 +41,8 @@ def seed_costs(runs: Sequence[FinishedRun], *, target: float) -> list[SeedRow]:
                     "uploads": float(run.curve("num_received").sum()),
                     **costs,
                     **phases,
-                    "other_j": costs["energy_j"] - sum(phases.values()),
+                    "other_j": round(costs["energy_j"] - sum(phases.values()), 9)
+                    + 0.0,  # no minus before a zero
                     "target": target,
                     "target_time_s": "" if reached is None else reached.delay_s,
                     "target_energy_j": "" if reached is None else reached.energy_j,
