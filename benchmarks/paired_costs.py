@@ -20,6 +20,14 @@ def paired(rows: Sequence[SeedRow], run: str, base: str, column: str) -> Ratio:
     return ratio_interval([float(one) / float(two) for one, two in pairs if one != "" and two != ""])
 
 
+def times(ratio: Ratio) -> str:
+    """Return a ratio to two decimals below 2, where they tell it from 1."""
+    mean, low, high = (
+        f"{value:.2f}" if value < 2 else f"{value:.2g}" for value in (ratio.mean, ratio.low, ratio.high)
+    )
+    return f"{mean} × ({low}–{high})"
+
+
 def lines_of(rows: Sequence[SeedRow], keys: Mapping[str, str]) -> dict[str, str]:
     """Return lines of docs/results.toml: accuracies as means, costs as medians, ratios to the first one.
 
@@ -36,8 +44,8 @@ def lines_of(rows: Sequence[SeedRow], keys: Mapping[str, str]) -> dict[str, str]
             count = "" if len(to) == len(own) else f", {len(to)} of {len(own)} seeds"
             found[f"{key}_target_{cost}"] = f"{median_interval(to)} {unit}{count}"
             if run != base:
-                found[f"{key}_{cost}_ratio"] = str(paired(rows, run, base, column))
-                found[f"{key}_target_{cost}_ratio"] = str(paired(rows, run, base, f"target_{column}"))
+                found[f"{key}_{cost}_ratio"] = times(paired(rows, run, base, column))
+                found[f"{key}_target_{cost}_ratio"] = times(paired(rows, run, base, f"target_{column}"))
         for column in (*PHASES, "other_j"):
             values = median_interval([float(row[column]) for row in own])
             found[f"{key}_{column.removesuffix('_j')}"] = f"{values} J"

@@ -22,7 +22,7 @@ from fedwave.plots.style import COLOURS, new_figure, save_figure  # noqa: E402
 from fedwave.runs.compare import FinishedRun, read_run  # noqa: E402
 from fedwave.runs.run import resume_run, run_experiment  # noqa: E402
 from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs  # noqa: E402
-from paired_costs import of, paired  # noqa: E402
+from paired_costs import of, paired, times  # noqa: E402
 from preset_runs import parse_arguments  # noqa: E402
 
 EVERYBODY = "everybody"
@@ -106,7 +106,7 @@ def main() -> None:
         uploads = median_interval([float(row["uploads"]) / int(row["rounds"]) for row in own.values()])
         cells = ("–", "1", "1")
         if name != EVERYBODY:
-            ratios = (str(paired(rows, name, EVERYBODY, column)) for column in ("energy_j", "listening_j"))
+            ratios = (times(paired(rows, name, EVERYBODY, column)) for column in ("energy_j", "listening_j"))
             cells = (f"{change} points", *ratios)
         print(f"| {name} | {accuracy} % | {' | '.join(cells)} | {uploads.median:.1f} |")
 
