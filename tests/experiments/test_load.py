@@ -78,7 +78,7 @@ def test_overrides_take_toml_values_and_bare_words() -> None:
         (["selection.policy=best"], 'selection.policy.kind "best" is unknown. Choose one of: uniform, '),
         (["data.dataset=digitz"], 'data.dataset.kind "digitz" is unknown. Did you mean "digits"?'),
         (["partition.kind=papers"], 'partition.kind "papers" is unknown. Did you mean "paper"?'),
-        (["selection.policy.x=1"], 'unknown key "selection.policy.x". "top-contribution" has no options'),
+        (["selection.policy.x=1"], 'unknown key "selection.policy.x". Choose one of: num_candidates'),
         (["data=3"], "data must be a table, got 3"),
         (["seed"], '-s takes KEY=VALUE, got "seed"'),
         (["seed.x=1", "seed.x.y=2"], '"x" both as a value and as a table'),

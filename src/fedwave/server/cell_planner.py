@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -23,6 +24,7 @@ from fedwave.server.reports import Reports
 from fedwave.server.round_problem import round_problem
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.fleet import Fleet
+from fedwave.wireless.sanity import UnitWarning
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 MEAN_RATES = "mean_rate_bps"  # what each device had in earlier rounds
@@ -146,16 +148,18 @@ class CellPlanner(PolicyPlanner):
         computes[reports.device_index] = True
         contribution: FloatArray = np.zeros(self.runner.num_devices)
         contribution[reports.device_index] = self.aims.scale(reports.contribution)
-        return round_problem(
-            contribution=contribution,
-            channel=channel,
-            fleet=self.fleet,
-            terms=self.terms,
-            aims=self.aims,
-            work=self.work,
-            computes=computes,
-            needs_reports=self._needs_reports,
-        )
+        with warnings.catch_warnings():  # the cell itself has said so, once for all rounds
+            warnings.simplefilter("ignore", UnitWarning)
+            return round_problem(
+                contribution=contribution,
+                channel=channel,
+                fleet=self.fleet,
+                terms=self.terms,
+                aims=self.aims,
+                work=self.work,
+                computes=computes,
+                needs_reports=self._needs_reports,
+            )
 
 
 def _reason(allocation: Allocation) -> str:
