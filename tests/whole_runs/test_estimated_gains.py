@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedwave.allocation import allocate
+from fedwave.allocation import Allocation, AllocationProblem, Evaluation, allocate, evaluate
 from fedwave.experiments.build import build_simulation
 from fedwave.rng import Stream, generator
 from fedwave.runs.run import resume_run, run_experiment
@@ -135,3 +135,24 @@ def test_a_hard_limit_breaks_off_what_takes_longer_than_was_believed(tmp_path: P
         assert float(row["upload_time_s"]) <= 8.0 * (1 + 1e-9)
     for row in table:
         assert float(row["regret"]) >= -1e-9
+
+
+def test_the_true_problem_has_the_worlds_threshold_and_the_phases_that_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the planner's margin of 6 dB, and not the broadcast that it believed in."""
+    met: list[AllocationProblem] = []
+
+    def noting(plan: Allocation, true_problem: AllocationProblem) -> Evaluation:
+        met.append(true_problem)
+        return evaluate(plan, true_problem)
+
+    monkeypatch.setattr("fedwave.simulation.cell_world.evaluate", noting)
+    losses = {"outage_snr_db": 3.0, "outage_margin_db": 6.0, "deadline_s": 30.0}
+    cell = {**STREET_CELL, "losses": losses, "report_bits": 0.0, "estimation": WRONG}
+    table = rows(run(tmp_path / "run", cell), "rounds.csv")
+    assert len(met) == len(table) == 3
+    for problem, row in zip(met, table, strict=True):
+        assert problem.min_snr == pytest.approx(10**0.3, rel=1e-8)
+        assert problem.fixed_delay_s == pytest.approx(float(row["downlink_time_s"]))
+        assert problem.fixed_delay_s > 0.0
