@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "simulation": GROUND | {"learning", "wireless", "allocation", "selection", "server", "devices"},
     "experiments": GROUND | DISCIPLINES | {"server", "devices", "simulation"},
     "runs": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments"},
+    "longterm": GROUND | {"allocation", "server", "simulation", "experiments", "runs"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
     "pages": GROUND | {"experiments", "runs", "plots"},
     "reproduce": GROUND

@@ -57,7 +57,27 @@ def stop_case(name: str, value: float) -> SettingCase:
 MORNING_S = 21_600.0 * 2.0 / math.pi
 DAY: dict[str, Any] = {"kind": "day", "peak_w": 1.0}
 
+
+def planner_option_case(kind: str, option: str, value: Any) -> SettingCase:
+    """An option of a long-term planner, over a cell that the certified solver plans."""
+
+    def look(built: Built) -> Any:
+        return getattr(built.sim.federation.planner, option)
+
+    cell = {**CELL, "method": "optimal"}
+    return case(f"algorithm.planner[{kind}].{option}", value, look, value, cell=cell)
+
+
 BATTERY_CASES = [
+    planner_option_case("drift-plus-penalty", "budget_j", 0.25),
+    planner_option_case("drift-plus-penalty", "v", 3.0),
+    planner_option_case("drift-plus-penalty", "by", "battery"),
+    planner_option_case("drift-plus-penalty", "asks", "all"),
+    planner_option_case("drift-plus-penalty", "frame", 4),
+    planner_option_case("drift-plus-penalty", "growth", 0.5),
+    planner_option_case("constant-prices", "price", 2.0),
+    planner_option_case("capped-rounds", "budget_j", 0.25),
+    planner_option_case("until-spent", "total_j", 7.0),
     battery_case("capacity_j", 7.0, "capacity_j", [7.0]),
     *battery_range_cases("capacity_j", 7.0, "capacity_j", 7.0),
     battery_case("initial_charge", 0.5, "initial_charge_j", [5.0]),

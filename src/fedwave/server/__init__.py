@@ -14,6 +14,7 @@ from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
 from fedwave.server.estimation import ESTIMATION, ESTIMATIONS, Estimation
+from fedwave.server.long_term import CappedRounds, ConstantPrices, DriftPlusPenalty, UntilSpent
 from fedwave.server.outcome import BatteryReport, Hindsight, Outcome, RoundCosts, UploadLinks
 from fedwave.server.plan import Plan
 from fedwave.server.planner import Planner, PlannerAround, PlannerDefaults, PlannerState
@@ -31,10 +32,13 @@ __all__ = [
     "PLANNER",
     "PLANNERS",
     "BatteryReport",
+    "CappedRounds",
     "CellPlanner",
     "CellReports",
+    "ConstantPrices",
     "ContributionAudit",
     "ContributionScale",
+    "DriftPlusPenalty",
     "Estimation",
     "Hindsight",
     "Outcome",
@@ -50,6 +54,7 @@ __all__ = [
     "RoundAims",
     "RoundCosts",
     "SampleWeights",
+    "UntilSpent",
     "UploadLinks",
     "Work",
     "problem_of_cell",
@@ -60,5 +65,9 @@ __all__ = [
 PLANNERS: dict[str, Callable[..., Planner]] = {
     "auto": lambda planner: planner,
     "sample-weights": SampleWeights,
+    "drift-plus-penalty": DriftPlusPenalty,
+    "constant-prices": ConstantPrices,
+    "capped-rounds": CappedRounds,
+    "until-spent": UntilSpent,
 }
 PLANNER = PartKind("planner", PLANNERS, ("planner",))

@@ -11,7 +11,8 @@ import numpy as np
 
 from fedwave.allocation import Allocation, AllocationProblem, Status, allocate, find_method
 from fedwave.allocation.baselines.proportional_fair import mean_rates_after
-from fedwave.errors import ProblemError
+from fedwave.allocation.priced import solve_priced
+from fedwave.errors import ConfigError, ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.server.aims import RoundAims, Work
 from fedwave.server.estimation import EXACT, Estimation
@@ -46,6 +47,7 @@ class CellPlanner(PolicyPlanner):
     method: str = "optimal"
     method_options: Mapping[str, Any] = field(default_factory=dict)
     estimation: Estimation = EXACT  # what it knows of the gains
+    energy_prices: FloatArray | None = None  # of each device's joule [1/J]; None: aims.energy_weight for all
 
     def __post_init__(self) -> None:
         if not np.array_equal(self.runner.num_samples, self.work.num_samples):
@@ -101,14 +103,17 @@ class CellPlanner(PolicyPlanner):
             rng=generator(self.runner.seed, Stream.ESTIMATION, round_index),
         )
         problem = self._problem(reports, seen)
-        allocation = allocate(
-            problem,
-            self.method,
-            rng=generator(self.runner.seed, Stream.ALLOCATION, round_index),
-            selected=proposed,
-            mean_rate_bps=state.get(MEAN_RATES),
-            **self.method_options,
-        )
+        if self.energy_prices is not None:
+            allocation = solve_priced(problem, self.energy_prices, selected=proposed).allocation
+        else:
+            allocation = allocate(
+                problem,
+                self.method,
+                rng=generator(self.runner.seed, Stream.ALLOCATION, round_index),
+                selected=proposed,
+                mean_rate_bps=state.get(MEAN_RATES),
+                **self.method_options,
+            )
         return Plan(
             selected=allocation.selected,
             allocation=allocation,
@@ -128,6 +133,15 @@ class CellPlanner(PolicyPlanner):
             work=replace(self.work, num_samples=num_samples),
             fleet=self.fleet if told is None else told.fleet(self.fleet),
         )
+
+    def with_prices(self, energy_prices: FloatArray) -> Self:
+        """Return the planner that solves (P) with a price for each device's joule."""
+        if self.method != "optimal":
+            raise ConfigError(
+                f'prices for each device need cell.method = "optimal", got "{self.method}". Only that solver '
+                "knows them."
+            )
+        return replace(self, energy_prices=energy_prices)
 
     def describe(self) -> Mapping[str, Any]:
         """Return the method, the scale of the contributions and the size of an upload."""

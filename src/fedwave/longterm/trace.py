@@ -1,0 +1,130 @@
+"""What a run met, round by round: contributions as recorded, the cell that it was in, and replays of both.
+
+Contributions are endogenous: who uploads changes the model, and with it what others will contribute. A trace
+holds them fixed, so that all that is said of it is said of this trace and of no other training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fedwave.errors import ProblemError, RunError
+from fedwave.experiments.build import build_simulation
+from fedwave.experiments.schema import PlannerPart
+from fedwave.runs.folder import RunFolder
+from fedwave.runs.tables import DEVICES
+from fedwave.server import CellPlanner, Planner, Reports
+from fedwave.server.aims import RAW
+from fedwave.simulation.cell_world import CellWorld
+from fedwave.units import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """R rounds of a cell; ``planner`` plans one of them by itself, and knows terms, aims and work."""
+
+    world: CellWorld
+    planner: CellPlanner
+    contribution: FloatArray  # (R, n), on the scale of the aims
+
+    def __post_init__(self) -> None:
+        risks = self.world.terms.risks
+        if risks.dropout_probability or risks.packet_error_waterfall is not None:
+            raise ProblemError(
+                "a trace needs uploads that arrive for certain, got a cell with dropouts or packet errors. A "
+                "policy that knew the luck would beat any bound; leave them out."
+            )
+        if self.contribution.ndim != 2 or not np.isfinite(self.contribution).all():
+            raise ProblemError(
+                "a trace needs the contribution of every device in every round, got some that are missing. "
+                "Record a run in which everybody computes: no battery, selection.everyone_computes = true."
+            )
+        # Contributions are on the scale of the aims already: nobody scales them again.
+        aims = replace(self.planner.aims, scale=RAW)
+        object.__setattr__(self, "planner", replace(self.planner, aims=aims))
+
+    @property
+    def num_rounds(self) -> int:
+        """R."""
+        return int(self.contribution.shape[0])
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices n."""
+        return int(self.contribution.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Replay:
+    """What a policy made of a trace."""
+
+    utility: FloatArray  # (R,): U - eta_1 E - eta_2 T of what arrived, as the world counts
+    energy_j: FloatArray  # (R, n): all that each device spent
+    num_asked: FloatArray  # (R,)
+    num_received: FloatArray  # (R,)
+
+    @property
+    def mean_utility(self) -> float:
+        """Utility of a round."""
+        return float(self.utility.mean())
+
+    @property
+    def worst_energy_j(self) -> float:
+        """Joules of a round, of the device that spent most."""
+        return float(self.energy_j.mean(axis=0).max())
+
+
+def replay(trace: Trace, make: Callable[[CellPlanner], Planner] = lambda planner: planner) -> Replay:
+    """Return what the planner that ``make`` puts around the trace's own makes of it, without any training."""
+    planner, world, aims = make(trace.planner), trace.world, trace.planner.aims
+    state = planner.initial_state()
+    samples, steps = trace.planner.work.num_samples, trace.planner.work.num_local_steps
+    rows = []
+    for k in range(trace.num_rounds):
+        asked = planner.ask(k, state)
+        reports = Reports(
+            device_index=asked,
+            contribution=trace.contribution[k, asked],
+            loss=np.zeros(len(asked)),
+            num_samples=samples[asked],
+            gradient_norms=np.zeros((len(asked), steps)),
+        )
+        channel = world.channel(k)
+        plan = planner.plan(k, asked, reports, channel, state)
+        outcome = world.answer(k, plan, reports, channel)
+        state = planner.after(k, reports, plan, outcome, state)
+        assert outcome.costs is not None
+        gained = float(trace.contribution[k, outcome.received].sum())
+        paid = aims.energy_weight * outcome.costs.energy_j + aims.delay_weight * outcome.costs.delay_s
+        rows.append((gained - paid, outcome.costs.device_energy_j, len(asked), len(outcome.received)))
+    utility, energy_j, num_asked, num_received = zip(*rows, strict=True)
+    return Replay(
+        utility=np.array(utility),
+        energy_j=np.array(energy_j),
+        num_asked=np.array(num_asked, dtype=np.float64),
+        num_received=np.array(num_received, dtype=np.float64),
+    )
+
+
+def trace_of_run(path: Path | str, *, data_dir: Path | None = None) -> Trace:
+    """Return the trace that a run left: its table of devices, and its cell built again from its settings."""
+    folder = RunFolder.open(Path(path))
+    experiment = folder.experiment()
+    if experiment.cell is None:
+        raise RunError(f"{folder.path} has no radio cell, so no joules. Give a run over a cell.")
+    algorithm = experiment.algorithm.model_copy(update={"planner": PlannerPart()})
+    cell = experiment.cell.model_copy(update={"battery": None})
+    plain = experiment.model_copy(update={"algorithm": algorithm, "cell": cell, "stop": None})
+    simulation = build_simulation(plain, data_dir=data_dir)
+    world, planner = simulation.federation.world, simulation.federation.planner
+    assert isinstance(world, CellWorld)
+    assert isinstance(planner, CellPlanner)
+    table, num_devices = folder.table(DEVICES), len(simulation.train)
+    reported, scaled = table["contribution"], table["scaled_contribution"]
+    num_rounds = len(scaled) // num_devices
+    contribution = np.where(np.isfinite(reported), scaled, np.nan)[: num_rounds * num_devices]
+    return Trace(world=world, planner=planner, contribution=contribution.reshape(num_rounds, num_devices))
