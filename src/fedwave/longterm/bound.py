@@ -157,4 +157,5 @@ def _computing_j(trace: Trace) -> FloatArray:
 def _typical_price(trace: Trace, budget_j: FloatArray) -> FloatArray:
     """Return what a joule may be worth: a good contribution over the budget of a round, to begin with."""
     good = np.quantile(np.maximum(trace.contribution, 0.0), 0.75, axis=0)
-    return np.maximum(good, good.mean() + np.finfo(np.float64).tiny) / budget_j / 4.0
+    price = np.maximum(good, good.mean() + np.finfo(np.float64).tiny) / budget_j / 4.0
+    return np.asarray(price)
