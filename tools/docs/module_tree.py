@@ -24,6 +24,7 @@ FOLDERS = (
     "simulation",
     "experiments",
     "runs",
+    "longterm",
     "plots",
     "pages",
     "reproduce",
