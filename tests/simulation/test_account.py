@@ -117,6 +117,26 @@ def test_more_uploads_than_blocks_take_turns_as_long_as_their_slowest() -> None:
     assert_allclose(costs.idle_energy_j, [4, 3, 2])
 
 
+def test_every_turn_waits_for_those_before_it() -> None:
+    rows = [{"round_index": 0, "device": i, "upload_bytes": 1.0 + i % 2} for i in range(5)]
+    (costs,) = account(cell_of(num_devices=5), messages(rows)).costs
+    assert costs.delay_s == pytest.approx(4 + 4 + 2)  # turns of 2 and 4 s, 2 and 4 s, 2 s
+
+
+def test_only_those_that_report_take_a_turn_for_it() -> None:
+    rows = [{"round_index": 0, "device": i, "report_bytes": 1.0 if i == 2 else 0.0} for i in range(3)]
+    (costs,) = account(cell_of(), messages(rows)).costs
+    assert_allclose(costs.report_time_s, [0, 0, 2])  # 8 bits at 4 bit/s
+    assert costs.delay_s == pytest.approx(2)
+
+
+def test_a_block_below_the_floor_is_the_last_resort() -> None:
+    # Over 0 W and 14 W of interference 15 W are SNRs of 15 and 1, of which the second is below 3 dB.
+    settings = {"interference": {"kind": "listed", "power_w": [14.0, 0.0]}, "rate": {"min_sinr_db": 3.0}}
+    (costs,) = account(cell_of(settings), messages([UPLOAD])).costs
+    assert costs.delay_s == pytest.approx(2)
+
+
 def test_undecided_uploads_get_the_blocks_of_the_least_sum_of_times() -> None:
     noise_w = [1.0, 3.0, 9.0, 0.5]
     listed = {"kind": "listed", "power_w": noise_w}

@@ -78,6 +78,7 @@ def test_states_that_were_not_measured_stay_as_the_preset_has_them(tmp_path: Pat
             "state,watts,dbm\nsend,1,0\nsend,0.9,23\n",
             "must drain a watt or more for each on the air, got -0.504",
         ),
+        ("state,watts,dbm\nsend,1,0\nsend,1.1,23\n", "each on the air, got 0.504 W"),
         ("state,watts,dbm\nsend,1.1,23\nsend,2.5,26\n", "0 W or more without power on the air, got -0.3"),
     ],
 )

@@ -61,9 +61,8 @@ def merge(base: Settings, change: Settings, schema: type[BaseModel] | None = Non
         merged.pop(option, None)
     for key, replaced in getattr(schema, "replaces", {}).items():
         if _has(change, key):
-            for other in replaced:
-                if not _has(change, other):
-                    _drop(merged, other)
+            for other in replaced:  # what the same layer says comes back below
+                _drop(merged, other)
     for key, value in change.items():
         for spellings in getattr(schema, "alternatives", ()):
             if key in spellings:
