@@ -176,3 +176,46 @@ def test_pruning_never_costs_the_optimum_of_a_large_problem(equal_powers, per_de
     few = candidate_pairs(problem)
     assert few.device.shape[1] < 400
     assert_allclose(solve(problem, few).value, solve(problem, unpruned(problem)).value, rtol=1e-12)
+
+
+def test_with_circuit_power_a_cheap_joule_counts_by_itself():
+    # Device 0 has the larger u, h / a and h p, but its circuit costs 10 a joule: device 1 is the better one.
+    problem = paper_problem(
+        0,
+        num_devices=2,
+        num_blocks=1,
+        contribution=[5.0, 4.9],
+        channel_gain=[100.0, 1.0],
+        max_power_w=1.0,
+        interference_w=[0.0],
+        workload_cycles=0.0,
+        energy_weight=[10.0, 0.5],
+        delay_weight=0.1,
+        radio=RadioPower(circuit_power_w=2.0),
+    )
+    assert candidate_pairs(problem).device.tolist() == [[0, 1]]
+    found = solve(problem, candidate_pairs(problem))
+    assert found.value == pytest.approx(solve(problem, unpruned(problem)).value)
+    assert found.table.device[0, found.matching.column].tolist() == [1]
+
+
+def test_with_circuit_power_and_energy_limits_the_gain_counts_by_itself():
+    # Device 0 is better in u, h / a, a and h p, but with its gain no upload keeps to the 2 J of both.
+    problem = paper_problem(
+        0,
+        num_devices=2,
+        num_blocks=1,
+        contribution=[9.0, 8.0],
+        channel_gain=[0.1, 0.5],
+        max_power_w=[100.0, 10.0],
+        interference_w=[0.0],
+        workload_cycles=0.0,
+        energy_weight=[0.01, 0.1],
+        delay_weight=0.1,
+        max_energy_j=2.0,
+        radio=RadioPower(circuit_power_w=0.01),
+    )
+    assert solve(problem, candidate_pairs(problem)).value == pytest.approx(
+        solve(problem, unpruned(problem)).value
+    )
+    assert solve(problem, candidate_pairs(problem)).value > 1.0

@@ -182,3 +182,11 @@ def test_who_cannot_even_compute_is_named_and_other_methods_refuse():
     assert (
         allocate(idle).objective == allocate(small_problem(max_energy_j=0.5, workload_cycles=0.0)).objective
     )
+
+
+def test_the_limit_of_the_upload_alone_holds_as_well():
+    problem = small_problem(max_total_energy_j=1e3, max_energy_j=0.6)
+    found = allocate(problem)
+    assert violations(problem, found) == ()
+    assert found.objective == pytest.approx(allocate(small_problem(max_energy_j=0.6)).objective, rel=1e-5)
+    assert allocate(small_problem()).objective > found.objective + 1e-3  # it binds
