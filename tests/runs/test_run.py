@@ -96,7 +96,10 @@ def test_the_folder_can_be_read_without_fedwave(finished: Path) -> None:
     assert load_file(finished / "model.safetensors")["conv1.weight"].shape == (4, 1, 3, 3)
     # The folder says what it ran with: what was given, and the defaults of every part's options.
     read, given = load_experiment(finished / "config.toml"), experiment()
-    assert read.model_copy(update={"partition": given.partition, "model": given.model}) == given
+    assert read.selection.policy.kind == given.selection.policy.kind
+    update = {"partition": given.partition, "model": given.model, "selection": given.selection}
+    assert read.model_copy(update=update) == given
+    assert read.selection.model_copy(update={"policy": given.selection.policy}) == given.selection
     by_default = {"classes_per_device": 2, "mean_samples_per_class": 5.0, "std_samples_per_class": 5.0}
     assert read.partition.options == by_default | given.partition.options
     assert read.model.options == {"weight_std": 0.1} | given.model.options
