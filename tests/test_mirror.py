@@ -38,6 +38,12 @@ ROOMS_OF_PARTS = {
 # A step on the way is tested at its end, where there is something to compare it with.
 TESTED_THROUGH = {
     "__main__.py": "cli/test_guard.py",
+    "allocation/access/alike.py": "allocation/access/test_band.py",
+    "allocation/access/band_search.py": "allocation/access/test_solve.py",
+    "allocation/access/block_options.py": "allocation/access/test_solve.py",
+    "allocation/access/block_search.py": "allocation/access/test_solve.py",
+    "allocation/access/delay_price.py": "allocation/access/test_solve.py",
+    "allocation/access/saddle.py": "allocation/access/test_solve.py",
     "cli/reproduce.py": "reproduce/test_reproduction.py",
     "data/dealing.py": "data/partitions/test_partitions.py",
     "data/formats/idx.py": "data/sources/test_fashion_mnist.py",

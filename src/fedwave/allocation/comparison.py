@@ -31,12 +31,13 @@ def compare_methods(
     selected: IntArray | Sequence[int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, TimedAllocation]:
-    """Return each named method's allocation of the problem, by default that of every method of ``METHODS``.
+    """Return each named method's allocation of the problem, by default of all that know its access.
 
     Each method draws from a generator of its own with the same seed, so none changes another's answer.
     ``options`` are those of each method by its name, e.g. ``{"optimal": {"relative_gap": 1e-3}}``.
     """
-    names = list(dict.fromkeys(METHODS if methods is None else methods))
+    every = [name for name, method in METHODS.items() if problem.access in method.accesses]
+    names = list(dict.fromkeys(every if methods is None else methods))
     options = options or {}
     for name in options:
         if name not in names:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
-from fedwave.allocation.solution import Allocation, account, misfits
+from fedwave.allocation.solution import Allocation, account, misfits, upload_rate_bps, upload_snr
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.units import BoolArray, FloatArray
 from fedwave.wireless.link import compute_delay_s, upload_delay_s
@@ -25,7 +25,7 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
         return found
     with np.errstate(over="ignore"):  # an absurd power is listed, not raised
         return (
-            *_shared_blocks(allocation),
+            *_shared_blocks(problem, allocation),
             *_out_of_range(allocation.transmit_power_w, problem.max_power_w, "transmits", "W", "max_power_w"),
             *_broken_uploads(problem, allocation),
             *_out_of_range(
@@ -37,12 +37,35 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
         )
 
 
-def _shared_blocks(allocation: Allocation) -> Iterator[str]:
-    """Yield each block that carries several devices, Eq. (27)."""
+def _shared_blocks(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield each block that carries several devices, Eq. (27); else what breaks the other accesses' rules."""
+    if allocation.bandwidth_of_device_hz is not None:
+        yield from _broken_access(problem, allocation, np.asarray(allocation.bandwidth_of_device_hz))
+        return
     block, count = np.unique(allocation.block_of_device[allocation.selected], return_counts=True)
     for shared in block[count > 1]:
         devices = np.flatnonzero(allocation.block_of_device == shared)
         yield f"block {shared} carries devices {', '.join(map(str, devices))}: one may hold it, Eq. (27)"
+
+
+def _broken_access(problem: AllocationProblem, allocation: Allocation, width_hz: FloatArray) -> Iterator[str]:
+    """Yield what is wrong with the shares of the band, and a number of uploads above max_uploads."""
+    band_hz, is_selected = problem.num_blocks * problem.bandwidth_hz, allocation.block_of_device >= 0
+    for i in np.flatnonzero(~_is_number(width_hz) | ((width_hz > 0) != is_selected)):
+        yield f"device {i} holds {width_hz[i]:g} Hz, but {'uploads' if is_selected[i] else 'does not upload'}"
+    held = width_hz[is_selected & _is_number(width_hz)]
+    if problem.access == "tdma":
+        for i in np.flatnonzero(is_selected & (np.abs(width_hz - band_hz) > LIMIT_TOLERANCE * band_hz)):
+            yield f"device {i} holds {width_hz[i]:g} Hz of its slot, not the whole band of {band_hz:g} Hz"
+    elif exceeds(float(held.sum()), band_hz):
+        yield f"the uploads hold {held.sum():g} Hz together, above the {band_hz:g} Hz of all blocks"
+    if problem.access == "blocks":
+        count = width_hz / problem.bandwidth_hz
+        for i in np.flatnonzero(is_selected & (np.abs(count - np.rint(count)) > LIMIT_TOLERANCE * count)):
+            yield f"device {i} holds {count[i]:g} blocks: whole ones only"
+    most = problem.max_uploads
+    if most is not None and allocation.num_selected > most:
+        yield f"{allocation.num_selected} devices upload, above {most} (max_uploads)"
 
 
 def _out_of_range(values: FloatArray, largest: FloatArray, verb: str, unit: str, limit: str) -> Iterator[str]:
@@ -58,20 +81,26 @@ def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Itera
         yield f"device {i} transmits at {allocation.transmit_power_w[i]:g} W without a block"
     device = np.flatnonzero((allocation.block_of_device >= 0) & _is_number(allocation.transmit_power_w))
     block, power = allocation.block_of_device[device], allocation.transmit_power_w[device]
-    delay = upload_delay_s(problem.rate_bps_of(device, block, power), model_bits=problem.model_bits)
+    width = allocation.bandwidth_of_device_hz
+    rate = upload_rate_bps(problem, device, block, power, width)
+    delay = upload_delay_s(rate, model_bits=problem.model_bits)
     ends = np.isfinite(delay)
     for i, m, watts in zip(device[~ends], block[~ends], power[~ends], strict=True):
         gain = float(problem.gain_of(i, m))
         yield f"device {i} sends nothing on block {m} ({watts:g} W at a gain of {gain:g}): it never finishes"
     device, power, delay = device[ends], power[ends], delay[ends]
     deadline = problem.max_delay_s
-    if deadline is not None:
+    if deadline is not None and problem.access == "tdma":
+        end = np.cumsum(delay)
+        for k in np.flatnonzero(exceeds(end, deadline)):
+            yield f"device {device[k]} uploads until {end[k]:g} s, above {deadline:g} (max_delay_s)"
+    elif deadline is not None:
         for k in np.flatnonzero(exceeds(delay, deadline)):
             yield f"device {device[k]} uploads for {delay[k]:g} s, above {deadline:g} (max_delay_s)"
     energy, most = problem.upload_energy_j(power, delay), problem.energy_limit_of(device)
     for k in np.flatnonzero(exceeds(energy, most)):
         yield f"device {device[k]} uploads with {energy[k]:g} J, above {most[k]:g} (max_energy_j)"
-    snr = problem.snr_of(device, allocation.block_of_device[device], power)
+    snr = upload_snr(problem, device, allocation.block_of_device[device], power, width)
     for k in np.flatnonzero(snr < problem.min_snr * (1.0 - LIMIT_TOLERANCE)):
         yield f"device {device[k]} sends at an SNR of {snr[k]:g}, below {problem.min_snr:g} (min_snr)"
 
@@ -111,7 +140,7 @@ def _late_rounds(problem: AllocationProblem, allocation: Allocation) -> Iterator
     if exceeds(start, limit):
         yield f"computing ends after {start:g} s of the round, above {limit:g} (max_round_delay_s)"
         return
-    end = start + costs.upload_delay_s
+    end = start + costs.upload_end_s
     for i in np.flatnonzero(costs.is_selected & exceeds(end, limit)):
         yield f"device {i} uploads until {end[i]:g} s of the round, above {limit:g} (max_round_delay_s)"
 

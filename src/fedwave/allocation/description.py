@@ -35,7 +35,7 @@ def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple
         _energy_term(problem, f"energy, computing (all {num_devices} devices)", costs.compute_energy_j),
         _energy_term(problem, f"energy, upload ({num_uploads} of {num_devices})", costs.upload_energy_j),
         _delay_term(problem, "delay, computing", costs.compute_delay_s),
-        _delay_term(problem, "delay, upload", costs.upload_delay_s),
+        _delay_term(problem, "delay, upload", costs.upload_end_s),
     )
     return (ObjectiveTerm(name=name, value=contribution, unit="", weight=1.0, worth=contribution), *priced)
 
@@ -81,6 +81,11 @@ def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, An
         "device_success_probability": costs.success_probability,
         "trace": allocation.trace,
     }
+    if allocation.bandwidth_of_device_hz is not None:
+        values["access"] = problem.access
+        values["bandwidth_of_device_hz"] = allocation.bandwidth_of_device_hz
+        values["device_upload_start_s"] = costs.upload_start_s
+        values["device_upload_end_s"] = costs.upload_end_s
     plain: dict[str, Any] = json_value(values)
     return plain
 

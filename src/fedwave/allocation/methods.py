@@ -19,7 +19,7 @@ from fedwave.allocation.baselines.random import allocate_random
 from fedwave.allocation.baselines.value_rate import allocate_value_rate
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.optimal.solve import allocate_optimal
-from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.problem import ACCESSES, AllocationProblem
 from fedwave.allocation.solution import Allocation, Status, account, build_allocation
 from fedwave.errors import ProblemError, require_type, shown
 from fedwave.parts import PartKind, signature_of
@@ -43,6 +43,7 @@ class Method:
     serves_given_devices: bool  # True: serves exactly the devices it is given; False: chooses among them
     plans_for_risks: bool = True  # outage, packet errors and the round's deadline are no surprise to it
     keeps_total_energy: bool = False  # knows a limit on computing and upload together; others are refused it
+    accesses: tuple[str, ...] = ("one-block",)  # the ways to share the blocks that it knows
 
     def __post_init__(self) -> None:
         known = signature_of(self.solve).parameters
@@ -66,7 +67,9 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "optimal": Method(allocate_optimal, serves_given_devices=False, keeps_total_energy=True),
+    "optimal": Method(
+        allocate_optimal, serves_given_devices=False, keeps_total_energy=True, accesses=ACCESSES
+    ),
     "threshold": Method(allocate_threshold, serves_given_devices=False),
     "value-rate": Method(allocate_value_rate, serves_given_devices=False),
     "proportional-fair": Method(allocate_proportional_fair, serves_given_devices=False),
@@ -129,6 +132,12 @@ def allocate(
             "max_energy_j for the upload alone."
         )
     METHOD.require_options(method, options, near=("rng", "selected", "mean_rate_bps"))
+    if problem.access not in entry.accesses:
+        able = ", ".join(name for name, known in METHODS.items() if problem.access in known.accesses)
+        raise ProblemError(
+            f'method "{method}" must know the access of the problem, got "{problem.access}". '
+            f"Use one of {able}."
+        )
     if entry.serves_given_devices:
         options["selected"] = devices_to_serve(problem, selected)
     else:

@@ -17,6 +17,8 @@ from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import UnitWarning, power_warnings
 
 _SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
+ACCESSES = ("one-block", "shared-band", "blocks", "tdma")
+"""How devices may share the M blocks, see docs/allocation-accesses.md."""
 _PER_DEVICE = (
     "channel_gain",
     "max_power_w",
@@ -82,6 +84,8 @@ class AllocationProblem:
     joules_per_cycle: FloatArray | float = 0.0  # energy of computing that no frequency changes
     max_round_delay_s: float | None = None  # hard deadline for computing, fixed_delay_s and upload together
     fixed_delay_s: float = 0.0  # what else the round takes, e.g. for reports; counts for that deadline alone
+    access: str = "one-block"  # how the blocks are shared, one of ACCESSES; (P) is the paper's with one-block
+    max_uploads: int | None = None  # at most so many devices upload; for the other accesses
 
     def __post_init__(self) -> None:
         for name in ("model_bits", "bandwidth_hz"):
@@ -117,6 +121,7 @@ class AllocationProblem:
         if self.min_frequency_hz is not None:
             self._set_array("min_frequency_hz", (self.num_devices,))
         self._check_combinations()
+        self._check_access()
         for warning in self.warnings:
             warnings.warn(warning, UnitWarning, stacklevel=4)  # where the problem is made: not the dataclass
 
@@ -339,6 +344,59 @@ class AllocationProblem:
                     f"{np.asarray(self.min_frequency_hz)[device]:g} > {self.max_frequency_hz[device]:g} at "
                     f"device {device}. Lower it there."
                 )
+
+    def _check_access(self) -> None:
+        """Refuse what the chosen access has no proof for, in one line each."""
+        if self.access not in ACCESSES:
+            raise ProblemError(f"access must be one of {', '.join(ACCESSES)}, got {shown(self.access)}.")
+        most = self.max_uploads
+        if most is not None and (
+            isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0
+        ):
+            raise ProblemError(f"max_uploads must be a whole number >= 0, got {shown(most)}. None: no limit.")
+        if self.access == "one-block":
+            if most is not None:
+                raise ProblemError(
+                    f"max_uploads is for other accesses than one-block, got {most}. "
+                    "With one-block M limits the number; set access, or leave it out."
+                )
+            return
+        if self.is_frequency_selective or np.ptp(self.block_noise_w) > 0.0:
+            raise ProblemError(
+                f'access "{self.access}" needs blocks that are alike, got gains or interference that differ '
+                "between them. Give one gain per device and one interference, or use one-block."
+            )
+        if self.max_total_energy_j is not None:
+            raise ProblemError(
+                f'access "{self.access}" has no proof with max_total_energy_j, got a limit. Use one-block, or '
+                "max_energy_j for the upload alone."
+            )
+        if self.waterfall > 0.0:
+            raise ProblemError(
+                f'access "{self.access}" has no proof with packet errors, got packet_error_waterfall = '
+                f"{self.waterfall:g}. Leave it out, or use one-block."
+            )
+        if self.min_snr > self.rate.max_snr:
+            raise ProblemError(
+                f'access "{self.access}" needs min_snr below {self.rate.max_snr:g}, where the rate is '
+                f"capped, got {self.min_snr:g}. Lower it, or use one-block."
+            )
+        if self.access == "shared-band" and self.radio.circuit_power_w > 0.0:
+            raise ProblemError(
+                'access "shared-band" has no proof with circuit power, got circuit_power_w = '
+                f'{self.radio.circuit_power_w:g}. Use "blocks" or "tdma", or set it to 0.'
+            )
+        if self.access == "tdma" and self.radio.circuit_power_w > 0.0 and self.has_prices:
+            raise ProblemError(
+                'access "tdma" needs one energy_weight where circuit_power_w > 0, got a price for each device. '
+                "Give one number, or set circuit_power_w to 0."
+            )
+        is_free = self.max_delay_s is None and self.max_round_delay_s is None
+        if self.delay_weight == 0.0 and is_free:
+            raise ProblemError(
+                f'access "{self.access}" needs a delay_weight > 0 or a deadline, got neither. '
+                "Set max_delay_s."
+            )
 
 
 def _length(value: Any, name: str) -> int:

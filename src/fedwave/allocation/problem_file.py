@@ -31,7 +31,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "circuit_power_w",
         "packet_error_waterfall",
     ),
-    "blocks": ("interference_w", "num_blocks"),
+    "blocks": ("interference_w", "num_blocks", "access"),
     "weights": ("energy_weight", "delay_weight"),
     "limits": (
         "max_delay_s",
@@ -41,6 +41,7 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "max_round_delay_s",
         "fixed_delay_s",
         "min_snr",
+        "max_uploads",
     ),
     "devices": (
         "contribution",
@@ -137,8 +138,8 @@ def problem_tables(problem: AllocationProblem) -> dict[str, dict[str, Any]]:
                 continue
             part, name = _PARTS.get(key, ("", key))
             value = getattr(getattr(problem, part) if part else problem, name)
-            if value is not None:
-                tables[table][key] = np.asarray(value).tolist()
+            if value is not None and not (key == "access" and value == "one-block"):
+                tables[table][key] = value if isinstance(value, str) else np.asarray(value).tolist()
     return tables
 
 
@@ -173,13 +174,14 @@ def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:
 
 def _checked(key: str, value: Any, file: str) -> Any:
     """Return the value, decibels converted, or raise if it is not of the type that the key needs."""
-    if key == "csv":
+    if key in ("csv", "access"):
         if not isinstance(value, str):
-            raise ProblemError(f"{file} must name a file in csv, got {shown(value)}.")
+            what = "a file" if key == "csv" else "one of one-block, shared-band, blocks, tdma"
+            raise ProblemError(f"{file} must name {what} in {key}, got {shown(value)}.")
         return value
-    if key == "num_blocks":
+    if key in ("num_blocks", "max_uploads"):
         if not _are_numbers(value) or not isinstance(value, int) or value < 0:
-            raise ProblemError(f"{file} must have a whole number >= 0 in num_blocks, got {shown(value)}.")
+            raise ProblemError(f"{file} must have a whole number >= 0 in {key}, got {shown(value)}.")
         return value
     try:
         if not _are_numbers(value):

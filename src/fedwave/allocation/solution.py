@@ -47,6 +47,7 @@ class Allocation:
     upper_bound: float = math.inf  # no feasible point of (P) is better; infinite if nothing is proven
     trace: FloatArray = field(default_factory=lambda: np.zeros(0))  # objective of (P) after each iteration
     account: DeviceCosts | None = None  # each device's share, as counted when it was made; None: by hand
+    bandwidth_of_device_hz: FloatArray | None = None  # (n,), what each holds from its block on; None: B each
 
     @property
     def selected(self) -> IntArray:
@@ -86,6 +87,7 @@ class DeviceCosts:
     compute_delay_s: FloatArray
     upload_energy_j: FloatArray  # 0 without a block
     upload_delay_s: FloatArray  # 0 without a block
+    upload_start_s: FloatArray  # after all have computed; 0 unless they take turns, in the order of indices
     is_selected: BoolArray
     success_probability: FloatArray  # that the upload arrives; 0 without a block, in an outage or if late
     sinr: FloatArray  # p h / (I + B N0), linear; NaN without a block
@@ -107,6 +109,11 @@ class DeviceCosts:
         """Return how far each upload is above what it needs, in dB; infinite without a threshold."""
         return self.sinr_db - linear_to_db(self.required_sinr)
 
+    @property
+    def upload_end_s(self) -> FloatArray:
+        """Return when each upload is done, counted from the first one's start."""
+        return self.upload_start_s + self.upload_delay_s
+
 
 def account(problem: AllocationProblem, allocation: Allocation) -> DeviceCosts:
     """Return each device's energies and delays, Eq. (23)-(29), from the decisions alone."""
@@ -116,7 +123,11 @@ def account(problem: AllocationProblem, allocation: Allocation) -> DeviceCosts:
             f"The allocation is of another problem: {found[0]}. Give the problem that it solves."
         )
     return _account(
-        problem, allocation.block_of_device, allocation.transmit_power_w, allocation.cpu_frequency_hz
+        problem,
+        allocation.block_of_device,
+        allocation.transmit_power_w,
+        allocation.cpu_frequency_hz,
+        allocation.bandwidth_of_device_hz,
     )
 
 
@@ -129,6 +140,15 @@ def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ..
         shape = np.shape(getattr(allocation, name))
         if shape != (problem.num_devices,):
             found.append(f"{name} has the shape {shape}, but there are {problem.num_devices} devices")
+    width = allocation.bandwidth_of_device_hz
+    if (width is None) != (problem.access == "one-block"):
+        held = "none is given" if width is None else "shares are given"
+        found.append(f'the access is "{problem.access}", but {held} in bandwidth_of_device_hz')
+    elif width is not None and np.shape(width) != (problem.num_devices,):
+        found.append(
+            f"bandwidth_of_device_hz has the shape {np.shape(width)}, but there are "
+            f"{problem.num_devices} devices"
+        )
     block = np.asarray(allocation.block_of_device)
     if not np.issubdtype(block.dtype, np.integer):
         found.append(f"block_of_device must hold whole numbers, got {block.dtype}")
@@ -151,7 +171,7 @@ def net_worth(problem: AllocationProblem, costs: DeviceCosts, contribution: floa
     else:
         energy = float(costs.compute_energy_j.sum() + costs.upload_energy_j.sum())
         energy_cost = weighted(float(problem.energy_weight), energy)
-    delay = _maximum(costs.compute_delay_s) + _maximum(costs.upload_delay_s)
+    delay = _maximum(costs.compute_delay_s) + _maximum(costs.upload_end_s)
     return contribution - energy_cost - weighted(problem.delay_weight, delay)
 
 
@@ -182,19 +202,25 @@ def build_allocation(
     upload_upper_bound: float = math.inf,
     free_compute_cost: float | None = None,
     trace: FloatArray | None = None,
+    bandwidth_hz: FloatArray | None = None,
 ) -> Allocation:
     """Return the allocation of the given (device, block, power) triples, its cost taken from the definitions.
 
     ``upload_upper_bound`` and ``trace`` are values of (SP2); the cost of computing, (SP1), is taken off
-    here, or ``free_compute_cost``, if they count what hurries the CPUs themselves.
+    here, or ``free_compute_cost``, if they count what hurries the CPUs themselves. ``bandwidth_hz`` is what
+    each holds, in other accesses than one-block.
     """
     block_of_device = np.full(problem.num_devices, -1, dtype=np.int64)
     block_of_device[device] = block
     transmit_power_w = np.zeros(problem.num_devices)
     transmit_power_w[device] = power_w
-    costs = _account(problem, block_of_device, transmit_power_w, cpu_frequency_hz)
+    width = None
+    if bandwidth_hz is not None:
+        width = np.zeros(problem.num_devices)
+        width[device] = bandwidth_hz
+    costs = _account(problem, block_of_device, transmit_power_w, cpu_frequency_hz, width)
     compute_energy, compute_delay = float(costs.compute_energy_j.sum()), _maximum(costs.compute_delay_s)
-    upload_energy, upload_delay = float(costs.upload_energy_j.sum()), _maximum(costs.upload_delay_s)
+    upload_energy, upload_delay = float(costs.upload_energy_j.sum()), _maximum(costs.upload_end_s)
     contribution = float(problem.contribution[device].sum())
     if problem.has_risks:
         contribution = expected_contribution(problem, costs)
@@ -220,21 +246,29 @@ def build_allocation(
         upper_bound=max(upper_bound, objective),
         trace=np.zeros(0) if trace is None else trace - free_cost,
         account=costs,
+        bandwidth_of_device_hz=width,
     )
 
 
 def _account(
-    problem: AllocationProblem, block_of_device: IntArray, power_w: FloatArray, frequency_hz: FloatArray
+    problem: AllocationProblem,
+    block_of_device: IntArray,
+    power_w: FloatArray,
+    frequency_hz: FloatArray,
+    width_hz: FloatArray | None = None,
 ) -> DeviceCosts:
     is_selected = block_of_device >= 0
     device = np.flatnonzero(is_selected)
     block = block_of_device[device]
     upload_delay = np.zeros(problem.num_devices)
+    upload_start = np.zeros(problem.num_devices)
     upload_energy = np.zeros(problem.num_devices)
     sinr, rate = np.full((2, problem.num_devices), np.nan)
-    sinr[device] = problem.snr_of(device, block, power_w[device])
-    rate[device] = problem.rate_bps_of(device, block, power_w[device])
+    sinr[device] = upload_snr(problem, device, block, power_w[device], width_hz)
+    rate[device] = upload_rate_bps(problem, device, block, power_w[device], width_hz)
     upload_delay[device] = upload_delay_s(rate[device], model_bits=problem.model_bits)
+    if problem.access == "tdma":
+        upload_start[device] = np.cumsum(upload_delay[device]) - upload_delay[device]
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
     upload_energy[sends] = problem.upload_energy_j(power_w[sends], upload_delay[sends])
     compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
@@ -249,14 +283,48 @@ def _account(
         compute_delay_s=compute_delay,
         upload_energy_j=upload_energy,
         upload_delay_s=upload_delay,
+        upload_start_s=upload_start,
         is_selected=is_selected,
         success_probability=_success(
-            problem, sinr, is_selected, compute_s=_maximum(compute_delay), upload_s=upload_delay
+            problem,
+            sinr,
+            is_selected,
+            compute_s=_maximum(compute_delay),
+            upload_s=upload_start + upload_delay,
         ),
         sinr=sinr,
         rate_bps=rate,
         required_sinr=max(problem.min_snr, problem.rate.min_snr),
     )
+
+
+def upload_snr(
+    problem: AllocationProblem,
+    device: IntArray,
+    block: IntArray,
+    power_w: FloatArray,
+    width_hz: FloatArray | None,
+) -> FloatArray:
+    """Return the SNR of each upload; over a share b of the band p h / (b N), N being the noise per hertz."""
+    if width_hz is None:
+        return problem.snr_of(device, block, power_w)
+    held = np.asarray(width_hz)[device]
+    share = np.divide(problem.bandwidth_hz, held, out=np.zeros(held.shape), where=held > 0.0)
+    return problem.snr_of(device, block, power_w) * share
+
+
+def upload_rate_bps(
+    problem: AllocationProblem,
+    device: IntArray,
+    block: IntArray,
+    power_w: FloatArray,
+    width_hz: FloatArray | None,
+) -> FloatArray:
+    """Return the rate of each upload, Eq. (25); over a share b of the band b log2(1 + p h / (b N))."""
+    if width_hz is None:
+        return problem.rate_bps_of(device, block, power_w)
+    snr = upload_snr(problem, device, block, power_w, width_hz)
+    return np.asarray(width_hz)[device] * problem.rate.spectral_efficiency(snr)
 
 
 def _success(

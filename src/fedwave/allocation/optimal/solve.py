@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedwave.allocation.access.solve import allocate_by_access
 from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
 from fedwave.allocation.optimal.column_generation import ColumnGeneration
@@ -29,10 +30,15 @@ def allocate_optimal(
     """Return an allocation that is proven optimal for (P) within ``relative_gap``.
 
     ``may_upload`` restricts who may get a block. The search stops after ``max_matchings``, or
-    twice as many steps, with status LIMIT and the gap proven so far.
+    twice as many steps, with status LIMIT and the gap proven so far. In other accesses than one-block it
+    counts knapsacks (blocks) or nodes of the search.
     """
     if not 0.0 <= relative_gap < 1.0:
         raise ProblemError(f"relative_gap must be >= 0 and < 1, got {relative_gap:g}. The default is 1e-6.")
+    if problem.access != "one-block":
+        return allocate_by_access(
+            problem, relative_gap=relative_gap, max_steps=max_matchings, may_upload=may_upload
+        )
     if problem.max_total_energy_j is not None:
 
         def solve(part: AllocationProblem) -> Allocation:

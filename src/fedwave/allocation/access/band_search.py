@@ -1,0 +1,384 @@
+"""Branch and bound over the delay and over who uploads, for devices that share a band or take turns on it.
+
+A node is a range of delays and a choice for some devices: in, out, or open. At a price mu of area each upload
+is worth L(mu, delta), concave in delta (more time relaxes the peak power), so it lies below its tangent; an
+open upload is worth max(0, L), which lies below the line through the tangent's ends, each raised to 0. Hence
+sum of the lines + mu W delta - D bounds the node at once for all its delays, and the bound is exact where no
+open upload's line was raised and nobody's worth jumps at mu. What is left is closed by splitting the range or
+by deciding the upload that is closest to indifferent. See docs/allocation-accesses.md.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fedwave.allocation.access.area_price import Priced, at_price, best_price, choose
+from fedwave.allocation.access.band import Band
+from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.nats import energy
+from fedwave.allocation.access.saddle import newton_saddle
+from fedwave.units import BoolArray, FloatArray, IntArray
+
+_GRID = 9  # delays looked at first
+_MAX_DELAYS = 80  # tried in one node
+_ROUNDING = 1e-13  # of the sums added up
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BandPlan:
+    """Who uploads with what area by when; the indices are those of the band."""
+
+    index: IntArray
+    nats: FloatArray
+    delay_s: float
+    value: float  # of (SP2)
+    upper_bound: float
+    num_nodes: int
+    is_closed: bool  # within the gap asked for
+    is_exact: bool  # up to rounding
+
+
+@dataclass(order=True)
+class _Node:
+    priority: float  # minus its bound
+    first_s: float
+    last_s: float
+    must: BoolArray = field(compare=False)
+    band: Band = field(compare=False)  # those that are in or open
+    index: IntArray = field(compare=False)
+    price: float = field(compare=False)
+    guess_s: float = field(compare=False)
+
+
+class BandSearch:
+    """Maximises the uploads' worth minus D over who uploads, their areas and the delay."""
+
+    def __init__(self, band: Band, delay: DelayPrice, *, max_uploads: int | None) -> None:
+        useful = band.contribution > band.energy_price  # the least energy is one unit
+        if band.has_slots and delay.hurry is None:
+            # Slots add up: the delay is the sum of all areas over W, so eta_2 is one more price of area.
+            band = replace(band, hold_price=band.hold_price + delay.weight / band.width_per_s)
+            delay = replace(delay, weight=0.0)
+        self.kept = np.flatnonzero(useful)
+        self.band = band.only(useful)
+        self.delay = delay
+        self.max_uploads = max_uploads
+        self.value = 0.0
+        self.found: tuple[IntArray, FloatArray, float] | None = None
+        self.num_nodes = 0
+        self.pruned = 0.0  # the largest bound of a node that was closed
+        self._tried: set[bytes] = set()
+
+    def run(self, *, relative_gap: float, compute_cost: float, max_nodes: int) -> BandPlan:
+        """Return a plan within ``relative_gap`` of the optimum of (P), or the best after ``max_nodes``."""
+        band = self.band
+        scale = float(np.maximum(band.contribution, 0.0).sum())
+        rounding = _ROUNDING * scale
+        first_s, last_s = self._range(scale)
+        heap: list[_Node] = []
+        if band.size and first_s <= last_s and last_s > 0.0 and self.max_uploads != 0:
+            guess_s, price = self._look_around(first_s, last_s)
+            everybody = np.zeros(band.size, dtype=bool)
+            heap = [_Node(-scale, first_s, last_s, everybody, band, np.arange(band.size), price, guess_s)]
+        while heap:
+            allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
+            if -heap[0].priority <= allowed or self.num_nodes >= max_nodes:
+                break
+            node = heapq.heappop(heap)
+            for child in self._process(node, relative_gap, compute_cost, rounding):
+                heapq.heappush(heap, child)
+        upper = max([self.value, *(-node.priority for node in heap[:1])])
+        upper = max(upper, self.pruned) + (rounding if self.num_nodes else 0.0)
+        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
+        index, nats, delay_s = self.found or (np.zeros(0, dtype=np.int64), np.zeros(0), 0.0)
+        return BandPlan(
+            index=self.kept[index],
+            nats=nats,
+            delay_s=delay_s,
+            value=self.value,
+            upper_bound=upper,
+            num_nodes=self.num_nodes,
+            is_closed=upper <= allowed + rounding,
+            is_exact=upper <= self.value + 2.0 * rounding,
+        )
+
+    def _range(self, scale: float) -> tuple[float, float]:
+        """Return the delays between which somebody may upload at a profit."""
+        last_s = self.delay.latest_s(scale)
+        if self.band.size == 0:
+            return 0.0, last_s
+        if self.band.has_slots and self.delay.hurry is None:
+            if last_s == math.inf:  # no deadline: at a price of 0 everybody takes what is best for itself
+                alone = at_price(
+                    self.band.at(1.0), 0.0, np.zeros(self.band.size, dtype=bool), self.max_uploads
+                )
+                last_s = alone.demand / self.band.width_per_s * (1.0 + 1e-9)
+            return last_s, last_s
+        first = float(self.band.first_delay_s().min())
+        tiny = float((1.0 / np.maximum(self.band.most_nats, 1e-300)).min()) / self.band.width_per_s
+        return max(first, tiny) * (1.0 - 1e-12), last_s
+
+    def _look_around(self, first_s: float, last_s: float) -> tuple[float, float]:
+        """Return the best delay of a few, and the price there; its uploads are the first incumbent."""
+        best, guess, price = -math.inf, math.sqrt(first_s * last_s), 0.0
+        must = np.zeros(self.band.size, dtype=bool)
+        grid = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 2)[1:])
+        for delay_s in grid if first_s < last_s else (last_s,):
+            start = price or self.delay.slope(delay_s) / self.band.width_per_s or self.band.hold_price
+            priced = best_price(self.band.at(delay_s), must, start=start, most_uploads=self.max_uploads)
+            assert priced is not None  # nobody must
+            value = priced.bound - self.delay.cost(delay_s)
+            if value > best:
+                best, guess, price = value, float(delay_s), priced.price
+        return guess, price
+
+    def _process(self, node: _Node, relative_gap: float, compute_cost: float, rounding: float) -> list[_Node]:
+        self.num_nodes += 1
+        found = self._saddle(node.band, node.must, node.first_s, node.last_s, node.guess_s, node.price)
+        if found is None:
+            return []
+        self._try(node, found)
+        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
+        lines = _Lines.of(node, found, self.delay, self.max_uploads)
+        bound = min(lines.bound(), -node.priority)
+        if bound <= allowed:
+            self.pruned = max(self.pruned, bound)
+            return []
+        is_out, is_in = lines.decided(self.value)
+        keep = ~is_out
+        band, must, index = node.band, (node.must | is_in)[keep], node.index[keep]
+        if not keep.all():
+            band = band.only(keep)
+        loose = np.flatnonzero(~must)
+        priced_value = found.bound - self.delay.cost(found.moment.delay_s)
+        first_s, last_s = self._narrowed(band, must, node.first_s, node.last_s)
+        if first_s > last_s:
+            return []
+
+        def child(low: float, high: float, must: BoolArray, keep: BoolArray | None = None) -> _Node:
+            kept_band, kept_index = (band, index) if keep is None else (band.only(keep), index[keep])
+            kept_must = must if keep is None else must[keep]
+            delay_s = found.moment.delay_s
+            if not low < delay_s < high:
+                known_s = self.found[2] if self.found is not None else 0.0
+                delay_s = known_s if low < known_s < high else math.sqrt(low * high)
+            return _Node(-bound, low, high, kept_must, kept_band, kept_index, found.price, delay_s)
+
+        if loose.size == 0 and (is_in.any() or is_out.any()):
+            return [child(first_s, last_s, must)]
+        raised = bound - priced_value
+        if loose.size == 0 or raised > 0.5 * (bound - self.value):
+            middle = found.moment.delay_s
+            span = math.log(last_s / first_s) if first_s > 0.0 else math.inf
+            if span < 1e-12:  # one delay as far as floats go: decide devices
+                if loose.size == 0:
+                    self.pruned = max(self.pruned, bound)
+                    return []
+            else:
+                edge = math.exp(0.05 * span)
+                if not first_s * edge < middle < last_s / edge:
+                    middle = math.sqrt(first_s * last_s)
+                return [child(first_s, middle, must), child(middle, last_s, must)]
+        worth = found.worth[keep][loose]
+        pick = int(loose[np.argmin(np.abs(worth - self._threshold(found)))])
+        with_it = must.copy()
+        with_it[pick] = True
+        without = np.ones(must.size, dtype=bool)
+        without[pick] = False
+        children = [child(first_s, last_s, must, without)]
+        if self.max_uploads is None or np.count_nonzero(with_it) <= self.max_uploads:
+            low, high = self._narrowed(band, with_it, first_s, last_s)
+            if low <= high:
+                children.append(child(low, high, with_it))
+        return children
+
+    def _narrowed(self, band: Band, must: BoolArray, first_s: float, last_s: float) -> tuple[float, float]:
+        """Return the delays at which all that must upload can, each for itself."""
+        if must.any():
+            first_s = max(first_s, float(band.first_delay_s()[must].max()))
+        return first_s, last_s
+
+    def _saddle(
+        self,
+        band: Band,
+        must: BoolArray,
+        first_s: float,
+        last_s: float,
+        guess_s: float,
+        price: float,
+    ) -> Priced | None:
+        """Return the uploads at the delay in the range where their priced value less D is largest."""
+        if must.any():
+            late = band.at(last_s)
+            needed = float((1.0 / late.most_nats[must]).sum())
+            if not late.can[must].all() or needed > late.supply * (1.0 + 1e-11):
+                return None
+        if self.max_uploads is None:
+            quick = newton_saddle(
+                band,
+                must,
+                self.delay,
+                first_s=first_s,
+                last_s=last_s,
+                start_s=guess_s,
+                start_price=price,
+            )
+            if quick is not None:
+                return quick
+        low, high = first_s, last_s
+        delay_s = min(max(guess_s, first_s), last_s)
+        best: Priced | None = None
+        past: tuple[float, float] | None = None
+        for step in range(_MAX_DELAYS):
+            priced = best_price(band.at(delay_s), must, start=price, most_uploads=self.max_uploads)
+            if priced is None:
+                low = delay_s
+                if delay_s >= last_s:
+                    return best
+                past = None
+                delay_s = math.sqrt(low * high) if high / low > 1.0 + 1e-13 else last_s
+                continue
+            price = priced.price or price
+            best = priced
+            rise = self._rise(priced)
+            scale = priced.price * band.width_per_s + self.delay.slope(delay_s)
+            if abs(rise) <= 1e-11 * scale:
+                break
+            if rise > 0.0:
+                low = delay_s
+                if delay_s >= last_s:
+                    break
+            else:
+                high = delay_s
+                if delay_s <= first_s:
+                    break
+            if high <= low * (1.0 + 1e-13):
+                break
+            here = math.log(delay_s)
+            wished = math.nan
+            if past is not None and past[1] != rise and past[0] != here:
+                wished = here - rise * (here - past[0]) / (rise - past[1])
+            past = (here, rise)
+            bottom, top = math.log(low), math.log(high)
+            if step % 4 == 3:  # an end that stays must not slow the search down
+                wished = 0.5 * (bottom + top)
+            if not bottom < wished < top:
+                # Towards the end of the range at first, in case the best lies there.
+                wished = 0.5 * (bottom + top)
+                if high == last_s and rise > 0.0:
+                    wished = min(here + 0.7, top)
+                elif low == first_s and rise < 0.0:
+                    wished = max(here - 0.7, bottom)
+            delay_s = min(max(math.exp(wished), first_s), last_s)
+        return best
+
+    def _rise(self, priced: Priced) -> float:
+        """Return how fast the priced value less D grows with the delay."""
+        moment = priced.moment
+        slope = moment.slope(priced.nats, priced.price)[priced.chosen]
+        return float(slope.sum()) + priced.price * moment.band.width_per_s - self.delay.slope(moment.delay_s)
+
+    def _threshold(self, found: Priced) -> float:
+        """Return the worth from which on one uploads: 0, or that of the last for whom there is a place."""
+        if self.max_uploads is None or np.count_nonzero(found.chosen) < self.max_uploads:
+            return 0.0
+        return max(float(found.worth[found.chosen].min(initial=np.inf)), 0.0)
+
+    def _try(self, node: _Node, found: Priced) -> None:
+        """Make an incumbent of those that upload at the node's saddle, each set once, with its own best."""
+        self._try_set(node, found.chosen, found)
+        loose = np.flatnonzero(~node.must & np.isfinite(found.worth))
+        if loose.size == 0:
+            return
+        distance = np.abs(found.worth[loose] - self._threshold(found))
+        close = loose[np.argsort(distance, kind="stable")[:2]]
+        for pick in close:
+            other = found.chosen.copy()
+            other[pick] = not other[pick]
+            if self.max_uploads is None or np.count_nonzero(other) <= self.max_uploads:
+                self._try_set(node, other, found)
+
+    def _try_set(self, node: _Node, chosen: BoolArray, found: Priced) -> None:
+        index = node.index[chosen]
+        key = index.tobytes()
+        if index.size == 0 or key in self._tried:
+            return
+        self._tried.add(key)
+        band = self.band.only(index)
+        must = np.ones(index.size, dtype=bool)
+        first_s, last_s = self._narrowed(band, must, 0.0, self.delay.latest_s(float(band.contribution.sum())))
+        first_s = max(first_s, node.first_s * 1e-3)
+        if first_s > last_s:
+            return
+        best = self._saddle(band, must, first_s, last_s, found.moment.delay_s, found.price)
+        if best is None:
+            return
+        # An area that is short by a rounding error takes so much longer; peak powers allow that.
+        delay_s = max(best.moment.delay_s, best.demand / band.width_per_s)
+        if band.has_slots:
+            delay_s = best.demand / band.width_per_s
+        if delay_s > self.delay.deadline_s * (1.0 + 1e-12):
+            return
+        cost = band.energy_price * energy(best.nats) + band.hold_price / best.nats
+        value = float((band.contribution - cost).sum()) - self.delay.cost(delay_s)
+        if value > self.value:
+            self.value, self.found = value, (index, best.nats, delay_s)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Lines:
+    """The worth of each upload bounded by a line over the node's delays, given by its values at both ends."""
+
+    at_first: FloatArray  # as if it had to upload
+    at_last: FloatArray
+    must: BoolArray
+    base_first: float  # what is added to them at the ends: mu W delta - D's tangent
+    base_last: float
+    most_uploads: int | None
+
+    @classmethod
+    def of(cls, node: _Node, found: Priced, delay: DelayPrice, most_uploads: int | None) -> _Lines:
+        here, price, band = found.moment.delay_s, found.price, node.band
+        slope = found.moment.slope(found.nats, price)
+        at_first = found.worth - slope * (here - node.first_s)
+        at_last = found.worth + slope * (node.last_s - here)
+        late = band.at(node.last_s)
+        nats = late.nats(price)
+        worth = late.worth(nats, price)
+        late_slope = late.slope(nats, price)
+        late_first = worth - np.where(late.can, late_slope, 0.0) * (node.last_s - node.first_s)
+        # Tangents at the end bound who does not upload here better, unless they are above 0 at the start.
+        by_end = ~found.moment.can | ((found.worth <= 0.0) & (late_first <= 0.0) & ~node.must)
+        cost, steep = delay.cost(here), delay.slope(here)
+        width = band.width_per_s
+        return cls(
+            at_first=np.where(by_end, late_first, at_first),
+            at_last=np.where(by_end, worth, at_last),
+            must=node.must,
+            base_first=price * width * node.first_s - cost - steep * (node.first_s - here),
+            base_last=price * width * node.last_s - cost - steep * (node.last_s - here),
+            most_uploads=most_uploads,
+        )
+
+    def _sums(self) -> tuple[float, float]:
+        first = self.at_first[choose(self.at_first, self.must, self.most_uploads)]
+        last = self.at_last[choose(self.at_last, self.must, self.most_uploads)]
+        return float(first.sum()) + self.base_first, float(last.sum()) + self.base_last
+
+    def bound(self) -> float:
+        """Return an upper bound of the value at every delay of the node."""
+        return max(self._sums())
+
+    def decided(self, allowed: float) -> tuple[BoolArray, BoolArray]:
+        """Return which open uploads are in nothing above ``allowed``, and which are in all of it."""
+        first, last = self._sums()
+        gain_first, gain_last = np.maximum(self.at_first, 0.0), np.maximum(self.at_last, 0.0)
+        with_it = np.maximum(first + self.at_first - gain_first, last + self.at_last - gain_last)
+        without = np.maximum(first - gain_first, last - gain_last)
+        if self.most_uploads is not None:  # somebody else may take the place
+            without = np.full(without.shape, np.inf)
+        return ~self.must & (with_it <= allowed), ~self.must & (without <= allowed)

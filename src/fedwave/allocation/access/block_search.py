@@ -1,0 +1,174 @@
+"""Branch and bound over the delay for whole blocks: how many each device gets is a knapsack at every delay.
+
+The worth of an option is concave in the delay, so it lies below its tangents. Whatever the numbers of blocks,
+the sum of their tangents is a straight line, and the best sum, a maximum of lines, is convex: over a range of
+delays it lies below the chord between the knapsacks at both ends. Chord minus D bounds the range. See
+docs/allocation-accesses.md.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedwave.allocation.access.block_options import BlockOptions
+from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.knapsack import best_counts
+from fedwave.units import FloatArray, IntArray
+
+_GRID = 7  # delays looked at first
+_ROUNDING = 1e-13  # of the sums added up
+_ROOT_STEPS = 80
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockPlan:
+    """How many blocks each device of the options gets, by when, and what is proven."""
+
+    counts: IntArray
+    delay_s: float
+    value: float  # of (SP2)
+    upper_bound: float
+    num_knapsacks: int
+    is_closed: bool  # within the gap asked for
+    is_exact: bool  # up to rounding
+
+
+@dataclass(order=True)
+class _Node:
+    priority: float  # minus its bound
+    first_s: float
+    last_s: float
+    wished_s: float = field(compare=False)  # where to split
+
+
+class BlockSearch:
+    """Maximises the uploads' worth minus D over the numbers of blocks and the delay."""
+
+    def __init__(
+        self, options: BlockOptions, delay: DelayPrice, *, num_blocks: int, max_uploads: int | None
+    ) -> None:
+        self.options, self.delay = options, delay
+        self.num_blocks, self.max_uploads = num_blocks, max_uploads
+        self.value, self.delay_s = 0.0, 0.0
+        self.counts = np.zeros(options.device.size, dtype=np.int64)
+        self.num_knapsacks = 0
+        self._best_delay: dict[bytes, float] = {}
+
+    def run(self, *, relative_gap: float, compute_cost: float, max_knapsacks: int) -> BlockPlan:
+        """Return a plan within ``relative_gap`` of the optimum of (P), or the best so far."""
+        scale = float(np.maximum(self.options.contribution, 0.0).sum())
+        rounding = _ROUNDING * scale
+        first_s, last_s = float(self.options.first_s.min(initial=math.inf)), self.delay.latest_s(scale)
+        heap: list[_Node] = []
+        closed = 0.0
+
+        def allowed() -> float:
+            return self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
+
+        if first_s <= last_s:
+            for delay_s in np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID)):
+                self._solve(self.options.worth(self.options.sending_s(float(delay_s)))[0], float(delay_s))
+            last_s = max(first_s, min(last_s, self.delay.latest_s(scale - self.value)))
+            middle = min(max(self.delay_s, first_s), last_s)
+            for low, high in ((first_s, middle), (middle, last_s)):
+                if high > low or low == first_s == last_s:
+                    heapq.heappush(heap, self._node(low, high, scale))
+        while heap:
+            if -heap[0].priority <= allowed() or self.num_knapsacks >= max_knapsacks:
+                break
+            node = heapq.heappop(heap)
+            if node.last_s <= node.first_s * (1.0 + 4e-16):
+                closed = max(closed, -node.priority)
+                continue
+            for low, high in ((node.first_s, node.wished_s), (node.wished_s, node.last_s)):
+                child = self._node(low, high, -node.priority)
+                if -child.priority > allowed():
+                    heapq.heappush(heap, child)
+                else:
+                    closed = max(closed, -child.priority)
+        upper = max([self.value, closed, *(-node.priority for node in heap[:1])])
+        upper += rounding if self.num_knapsacks else 0.0
+        return BlockPlan(
+            counts=self.counts,
+            delay_s=self.delay_s,
+            value=self.value,
+            upper_bound=upper,
+            num_knapsacks=self.num_knapsacks,
+            is_closed=upper <= allowed() + rounding,
+            is_exact=upper <= self.value + 2.0 * rounding,
+        )
+
+    def _node(self, first_s: float, last_s: float, bound: float) -> _Node:
+        """Return the node of a range of delays with its own bound, no larger than its parent's."""
+        here = self.delay_s if first_s <= self.delay_s <= last_s else math.sqrt(first_s * last_s)
+        touch = np.maximum(here, self.options.first_s)
+        worth, slope = self.options.worth(self.options.sending_s(here))
+        worth = np.where(self.options.first_s <= last_s * (1.0 + 1e-15), worth, -np.inf)
+        touch = np.where(np.isfinite(touch), touch, here)
+        cost, steep = self.delay.cost(here), self.delay.slope(here)
+        ends: list[tuple[float, float]] = []
+        for end in (first_s, last_s):
+            value, best_s = self._solve(worth + slope * (end - touch), end)
+            ends.append((value - cost - steep * (end - here), best_s))
+        own, wished = max(ends)
+        edge = (last_s / first_s) ** 0.05
+        if not first_s * edge < wished < last_s / edge:
+            wished = math.sqrt(first_s * last_s)
+        wished = min(max(wished, first_s), last_s)
+        return _Node(-min(own, bound), first_s, last_s, wished)
+
+    def _solve(self, worth: FloatArray, delay_s: float) -> tuple[float, float]:
+        """Return the best sum of these worths and the delay that suits its numbers of blocks best."""
+        self.num_knapsacks += 1
+        value, counts = best_counts(worth, self.num_blocks, self.max_uploads)
+        key = counts.tobytes()
+        if key not in self._best_delay:
+            self._best_delay[key] = self._try(counts, delay_s)
+        return value, self._best_delay[key]
+
+    def _try(self, counts: IntArray, guess_s: float) -> float:
+        """Return the best delay of these numbers of blocks, and keep them if they are the best so far."""
+        row = np.flatnonzero(counts)
+        if row.size == 0:
+            return guess_s
+        chosen = self.options.only(row, counts[row])
+        low = float(chosen.first_s.max())
+        high = self.delay.latest_s(float(chosen.contribution.sum()))
+        if low > high * (1.0 + 1e-12) or not math.isfinite(low):
+            return guess_s
+        low = min(low, high)
+
+        def rise(delay_s: float) -> float:
+            return float(chosen.worth(chosen.sending_s(delay_s))[1].sum()) - self.delay.slope(delay_s)
+
+        delay_s = low
+        if rise(low) > 0.0:
+            delay_s = high if rise(high) >= 0.0 else _falling_root(rise, low, high, guess_s)
+        value = float(chosen.worth(chosen.sending_s(delay_s))[0].sum()) - self.delay.cost(delay_s)
+        if value > self.value:
+            self.value, self.delay_s, self.counts = value, delay_s, counts
+        return delay_s
+
+
+def _falling_root(falling: Callable[[float], float], low: float, high: float, guess: float) -> float:
+    """Return where a falling function crosses 0; on a jump, where it jumps."""
+    point = guess if low < guess < high else math.sqrt(low * high)
+    past: tuple[float, float] | None = None
+    for _ in range(_ROOT_STEPS):
+        value = falling(point)
+        if value == 0.0:
+            return point
+        low, high = (point, high) if value > 0.0 else (low, point)
+        if high - low <= 1e-13 * high:
+            break
+        wished = math.nan
+        if past is not None and past[1] != value:
+            wished = point - value * (point - past[0]) / (value - past[1])
+        past = (point, value)
+        point = wished if low < wished < high else math.sqrt(low * high)
+    return low

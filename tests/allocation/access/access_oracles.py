@@ -1,0 +1,249 @@
+"""Answers that share no code with the accesses: definitions, all choices, and scipy's general solvers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+
+from fedwave.allocation import AllocationProblem
+from fedwave.wireless.rate import RadioPower, RateModel
+
+FEATURES = ("cap", "floor", "outage", "amplifier", "energy", "deadline", "few", "round", "circuit")
+
+
+def alike_problem(
+    rng: np.random.Generator, access: str, *, n: int, m: int, features: Any = ()
+) -> AllocationProblem:
+    """Return a random problem with equal blocks around SNRs of 1, with some features of the link."""
+    values: dict[str, Any] = {
+        "contribution": rng.uniform(-0.5, 6, n),
+        "channel_gain": rng.uniform(0.1, 1, n),
+        "interference_w": np.full(m, float(rng.uniform(0, 0.8))),
+        "max_power_w": rng.uniform(0.05, 2, n),
+        "workload_cycles": 0.0,
+        "max_frequency_hz": 1.0,
+        "capacitance": 0.0,
+        "model_bits": float(rng.uniform(0.3, 2)),
+        "bandwidth_hz": float(rng.uniform(0.3, 2)),
+        "noise_psd_w_per_hz": 1.0,
+        "energy_weight": float(rng.uniform(0.1, 1.5)),
+        "delay_weight": float(rng.uniform(0.05, 1.5)),
+        "access": access,
+    }
+    efficiency, floor, cap = 1.0, 0.0, None
+    if "cap" in features:
+        efficiency, cap = float(rng.uniform(0.4, 1)), float(rng.uniform(0.3, 2))
+    if "floor" in features:
+        floor = float(rng.uniform(0.02, 0.15))
+    values["rate"] = RateModel(efficiency=efficiency, max_spectral_efficiency=cap, min_snr=floor)
+    if "outage" in features:
+        values["min_snr"] = float(min(rng.uniform(0.05, 0.5), values["rate"].max_snr))
+    xi = float(rng.uniform(0.3, 1)) if "amplifier" in features else 1.0
+    circuit = float(rng.uniform(0.02, 0.5)) if "circuit" in features and access != "shared-band" else 0.0
+    values["radio"] = RadioPower(amplifier_efficiency=xi, circuit_power_w=circuit)
+    if "energy" in features:
+        values["max_energy_j"] = rng.uniform(0.5, 6, n)
+    if "deadline" in features:
+        values["max_delay_s"] = float(rng.uniform(0.5, 6))
+    if "few" in features:
+        values["max_uploads"] = int(rng.integers(1, 3))
+    if "round" in features:
+        values |= {"workload_cycles": rng.uniform(0.1, 1, n), "capacitance": 0.5, "max_frequency_hz": 2.0}
+        values |= {"max_round_delay_s": float(rng.uniform(1, 6)), "fixed_delay_s": 0.1}
+    return AllocationProblem(**values)
+
+
+def subsets(problem: AllocationProblem) -> Iterator[list[int]]:
+    """Yield every set of devices that may upload, the empty one, too."""
+    most = problem.num_devices if problem.max_uploads is None else problem.max_uploads
+    for size in range(min(most, problem.num_devices) + 1):
+        yield from (list(chosen) for chosen in itertools.combinations(range(problem.num_devices), size))
+
+
+def computing_cost(problem: AllocationProblem, delay_s: float) -> float:
+    """Return the least cost of computing if the uploads take so long; infinite if the round is too short."""
+    work = problem.workload_cycles
+    if not work.any():
+        return 0.0
+    fastest = float((work / problem.max_frequency_hz).max())
+    left = (
+        math.inf if problem.max_round_delay_s is None else problem.max_round_delay_s - problem.fixed_delay_s
+    )
+    last = left - delay_s
+    if last < fastest * (1 - 1e-12):
+        return math.inf
+
+    def cost(log_time: float) -> float:
+        time = math.exp(log_time)
+        energy = 0.5 * float((problem.capacitance * work * (work / time) ** 2).sum())
+        return problem.energy_weight * energy + problem.delay_weight * time
+
+    last = min(last, fastest * 1e4)
+    if last <= fastest * (1 + 1e-9):
+        return cost(math.log(fastest))
+    found = minimize_scalar(
+        cost, bounds=(math.log(fastest), math.log(last)), options={"xatol": 1e-11}, method="bounded"
+    )
+    return min(float(found.fun), cost(math.log(fastest)), cost(math.log(last)))
+
+
+def upload(problem: AllocationProblem, device: int, hertz: float, seconds: float) -> float:
+    """Return the joules of an upload over so many hertz in so many seconds; infinite if a limit is broken."""
+    bits = problem.model_bits / (problem.rate.efficiency * hertz * seconds)
+    if bits > 900:
+        return math.inf
+    noise = problem.block_noise_w[0] / problem.bandwidth_hz * hertz
+    snr = 2.0**bits - 1.0
+    power = snr * noise / problem.channel_gain[device]
+    slack = 1 + 1e-9
+    if power > problem.max_power_w[device] * slack or snr > problem.rate.max_snr * slack:
+        return math.inf
+    if snr < max(problem.min_snr, problem.rate.min_snr) / slack:
+        return math.inf
+    joules = seconds * (power / problem.radio.amplifier_efficiency + problem.radio.circuit_power_w)
+    if problem.max_energy_j is not None and joules > np.asarray(problem.max_energy_j)[device] * slack:
+        return math.inf
+    return joules
+
+
+def longest(problem: AllocationProblem) -> float:
+    """Return a delay that is longer than any worth it."""
+    total = float(np.maximum(problem.contribution, 0).sum())
+    last = total / problem.delay_weight + 1e-9
+    if problem.max_delay_s is not None:
+        last = min(last, problem.max_delay_s)
+    if problem.max_round_delay_s is not None:
+        last = min(last, problem.max_round_delay_s)
+    return last
+
+
+def cheapest(problem: AllocationProblem, device: int, hertz: float, last: float) -> float:
+    """Return the least joules of an upload over so many hertz that ends by then, by a fine search."""
+    times = np.geomspace(last * 1e-4, last, 400)
+    joules = np.array([upload(problem, device, hertz, t) for t in times])
+    best = int(joules.argmin())
+    if not math.isfinite(joules[best]):
+        return math.inf
+    low, high = times[max(best - 1, 0)], times[min(best + 1, times.size - 1)]
+    found = minimize_scalar(
+        lambda t: min(upload(problem, device, hertz, t), 1e9),
+        bounds=(low, high),
+        options={"xatol": 1e-10},
+        method="bounded",
+    )
+    return min(float(joules[best]), float(found.fun))
+
+
+def best_blocks(problem: AllocationProblem, *, points: int = 60) -> float:
+    """Return the best objective over all numbers of blocks and a refined grid of delays."""
+    best = -computing_cost(problem, 0.0)
+    last = longest(problem)
+    grid = np.geomspace(last * 1e-3, last, points)
+    for _ in range(3):
+        values = []
+        for delay in grid:
+            values.append(_blocks_at(problem, float(delay)))
+        top = int(np.argmax(values))
+        best = max(best, values[top])
+        grid = np.linspace(grid[max(top - 1, 0)], grid[min(top + 1, points - 1)], points)
+    return best
+
+
+def _blocks_at(problem: AllocationProblem, delay: float) -> float:
+    n, m = problem.num_devices, problem.num_blocks
+    worth = np.full((n, m + 1), -np.inf)
+    worth[:, 0] = 0.0
+    for i, k in itertools.product(range(n), range(1, m + 1)):
+        times = (
+            [delay]
+            if problem.radio.circuit_power_w == 0 and problem.min_snr == 0 and problem.rate.min_snr == 0
+            else None
+        )
+        hertz = k * problem.bandwidth_hz
+        joules = upload(problem, i, hertz, delay) if times else cheapest(problem, i, hertz, delay)
+        worth[i, k] = problem.contribution[i] - problem.energy_weight * joules
+    best = -math.inf
+    most = n if problem.max_uploads is None else problem.max_uploads
+    for counts in itertools.product(range(m + 1), repeat=n):
+        if sum(counts) <= m and sum(k > 0 for k in counts) <= most:
+            best = max(best, sum(worth[i, k] for i, k in enumerate(counts)))
+    return best - problem.delay_weight * delay - computing_cost(problem, delay)
+
+
+def best_areas(problem: AllocationProblem) -> float:
+    """Return the best objective over all sets and, for each, a general solver over areas and delay.
+
+    For a given set the problem is concave, so what the solver finds is the best, up to its tolerance.
+    """
+    best = -computing_cost(problem, 0.0)
+    for chosen in subsets(problem):
+        if chosen:
+            best = max(best, _best_of_set(problem, chosen))
+    return best
+
+
+def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
+    band = problem.num_blocks * problem.bandwidth_hz
+    nats = problem.model_bits * math.log(2) / problem.rate.efficiency
+    index = np.array(chosen)
+    noise = problem.block_noise_w[0] / problem.bandwidth_hz
+    unit = nats * noise / problem.channel_gain[index]
+    xi, circuit = problem.radio.amplifier_efficiency, problem.radio.circuit_power_w
+    has_slots = problem.access == "tdma"
+    last = longest(problem)
+    floor = max(problem.min_snr, problem.rate.min_snr)
+    most_v = min(math.log1p(problem.rate.max_snr), 60.0)
+    least_v = math.log1p(floor) if floor > 0 else 1e-4
+    u, eta1, eta2 = problem.contribution[index].sum(), problem.energy_weight, problem.delay_weight
+
+    def split(x: np.ndarray) -> tuple[np.ndarray, float]:
+        areas = np.exp(x[:-1])  # in units of the model's nats
+        return areas, (float(areas.sum()) * nats / band if has_slots else float(np.exp(x[-1])))
+
+    def cost(x: np.ndarray) -> float:
+        areas, delay = split(x)
+        energy = unit / xi * areas * np.expm1(1 / areas)
+        if has_slots:
+            energy = energy + circuit * areas * nats / band
+        hurry = computing_cost(problem, delay)
+        return eta1 * float(energy.sum()) + eta2 * delay + (hurry if math.isfinite(hurry) else 1e6)
+
+    def margins(x: np.ndarray) -> np.ndarray:
+        areas, delay = split(x)
+        sends = areas * nats / band if has_slots else np.full(areas.shape, delay)
+        power = unit * areas * np.expm1(1 / areas) / sends
+        rows = [np.log(problem.max_power_w[index] / power), [math.log(last / delay)]]
+        if not has_slots:
+            rows.append([math.log(band * delay / (areas.sum() * nats))])
+        if problem.max_energy_j is not None:
+            joules = power * sends / xi + circuit * sends
+            rows.append(np.log(np.asarray(problem.max_energy_j)[index] / joules))
+        return np.concatenate(rows)
+
+    bounds = [(-math.log(most_v), -math.log(least_v))] * len(chosen) + [
+        (math.log(last * 1e-5), math.log(last))
+    ]
+    best = -math.inf
+    for start_v in (0.3, 1.0, 2.5):
+        v = min(max(start_v, least_v), most_v)
+        delay = min(len(chosen) * nats / (v * band) * 1.2, last)
+        x0 = np.array([-math.log(v)] * len(chosen) + [math.log(delay)])
+        try:
+            found = minimize(
+                cost,
+                x0,
+                bounds=bounds,
+                constraints={"type": "ineq", "fun": margins},
+                method="SLSQP",
+                options={"maxiter": 300, "ftol": 1e-12},
+            )
+        except (ValueError, OverflowError):
+            continue
+        if np.all(margins(found.x) > -1e-8) and math.isfinite(found.fun):
+            best = max(best, float(u) - float(found.fun))
+    return best

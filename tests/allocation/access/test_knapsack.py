@@ -1,0 +1,64 @@
+"""Numbers of blocks against all choices, and against scipy's mixed-integer solver."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from fedwave.allocation.access.knapsack import best_counts
+
+
+def random_table(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    table = rng.normal(0, 3, (n, 1)) + np.sort(rng.normal(0, 2, (n, m)), axis=1)
+    table[rng.random((n, m)) < 0.2] = -np.inf
+    return table
+
+
+def by_all_choices(table: np.ndarray, num_blocks: int, most: int | None) -> float:
+    best = 0.0
+    for counts in itertools.product(range(table.shape[1] + 1), repeat=table.shape[0]):
+        if sum(counts) <= num_blocks and (most is None or sum(k > 0 for k in counts) <= most):
+            best = max(best, sum(table[i, k - 1] for i, k in enumerate(counts) if k))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_choice_is_better(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 5)), int(rng.integers(1, 6))
+    most = None if seed % 3 else int(rng.integers(0, 4))
+    table = random_table(rng, n, m)
+    value, counts = best_counts(table, m, most)
+    assert value == pytest.approx(by_all_choices(table, m, most), abs=1e-9)
+    assert value == pytest.approx(sum(table[i, k - 1] for i, k in enumerate(counts) if k), abs=1e-9)
+    assert counts.sum() <= m
+    assert most is None or np.count_nonzero(counts) <= most
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most", [None, 7])
+def test_the_mixed_integer_solver_finds_the_same(seed: int, most: int | None) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = 30, 12
+    table = rng.uniform(-1, 5, (n, 1)) + 6 * rng.uniform(0.2, 1, (n, 1)) * (1 - 1 / np.arange(1, m + 1))
+    blocks = np.tile(np.arange(1, m + 1), n)
+    rows = [LinearConstraint(np.kron(np.eye(n), np.ones(m)), ub=1), LinearConstraint(blocks[None], ub=m)]
+    if most is not None:
+        rows.append(LinearConstraint(np.ones((1, n * m)), ub=most))
+    found = milp(-table.ravel(), constraints=rows, integrality=np.ones(n * m), bounds=Bounds(0, 1))
+    assert best_counts(table, m, most)[0] == pytest.approx(-found.fun, rel=1e-6)
+
+
+def test_nothing_worth_it_gets_nothing() -> None:
+    value, counts = best_counts(np.array([[-1.0, -np.inf], [0.0, -2.0]]), 2)
+    assert value == 0.0
+    assert counts.tolist() == [0, 0]
+
+
+def test_equal_devices_share_as_equals() -> None:
+    value, counts = best_counts(np.tile([3.0, 4.0, 4.5], (4, 1)), 4)
+    assert value == 12.0
+    assert counts.tolist() == [1, 1, 1, 1]
