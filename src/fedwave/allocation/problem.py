@@ -361,7 +361,7 @@ class AllocationProblem:
                     "With one-block M limits the number; set access, or leave it out."
                 )
             return
-        if self.is_frequency_selective or np.ptp(self.block_noise_w) > 0.0:
+        if self.is_frequency_selective or bool((self.block_noise_w != self.block_noise_w[:1]).any()):
             raise ProblemError(
                 f'access "{self.access}" needs blocks that are alike, got gains or interference that differ '
                 "between them. Give one gain per device and one interference, or use one-block."

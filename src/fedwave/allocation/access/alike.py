@@ -17,7 +17,7 @@ def nats_of_model(problem: AllocationProblem) -> float:
 
 def noise_w_per_hz(problem: AllocationProblem) -> float:
     """Return N = (I + B N0) / B, noise and interference per hertz, the same on all blocks."""
-    return float(problem.block_noise_w[0]) / problem.bandwidth_hz
+    return float(problem.block_noise_w[:1].sum()) / problem.bandwidth_hz  # 0 without blocks
 
 
 def unit_energy_j(problem: AllocationProblem, device: IntArray) -> FloatArray:
