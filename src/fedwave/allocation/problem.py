@@ -388,7 +388,7 @@ class AllocationProblem:
             )
         if self.access == "tdma" and self.radio.circuit_power_w > 0.0 and self.has_prices:
             raise ProblemError(
-                'access "tdma" needs one energy_weight where circuit_power_w > 0, got a price for each device. '
+                'access "tdma" needs one energy_weight where circuit_power_w > 0, got a price per device. '
                 "Give one number, or set circuit_power_w to 0."
             )
         is_free = self.max_delay_s is None and self.max_round_delay_s is None
