@@ -368,7 +368,7 @@ class AllocationProblem:
             )
         if self.max_total_energy_j is not None:
             raise ProblemError(
-                f'access "{self.access}" has no proof with max_total_energy_j, got a limit. Use one-block, or '
+                f'access "{self.access}" has no proof with max_total_energy_j, got one. Use one-block, or '
                 "max_energy_j for the upload alone."
             )
         if self.waterfall > 0.0:
