@@ -4,7 +4,7 @@ URAL (optimal) decides who uploads, on which block, at what power and speed, to 
 and value-rate are simple rules that know the channel: twenty SNRs that devices must reach, the best kept, and
 the largest contributions times rate. NUFM-Greedy takes the most useful devices, each with the power that
 suits itself; RU-Random draws devices, blocks and powers. Ten seeds: ten partitions, first models and cells,
-the same for all.
+the same for all. Settings of your own may follow, e.g. cell.radio.power_set=measured-x55.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ def small_net(input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
     )
 
 
-def run_one(scheme: str, seed: int, out: Path) -> Path:
+def run_one(scheme: str, seed: int, out: Path, changes: list[str]) -> Path:
     torch.set_num_threads(1)  # runs stand side by side, one on each core
-    experiment = load_experiment(f"digits/{scheme}", [*SETTINGS, f"seed={seed}", "execution.workers=1"])
+    settings = [*SETTINGS, *changes, f"seed={seed}", "execution.workers=1"]
+    experiment = load_experiment(f"digits/{scheme}", settings)
     return run_experiment(experiment, out / f"{scheme}-seed{seed}").path
 
 
-def run_all(out: Path, console: Console) -> list[Path]:
+def run_all(out: Path, console: Console, changes: list[str]) -> list[Path]:
     jobs = [(scheme, seed) for seed in SEEDS for scheme in SCHEMES]
     columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     workers = ProcessPoolExecutor(
@@ -82,7 +83,9 @@ def run_all(out: Path, console: Console) -> list[Path]:
     )
     with workers, Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=len(jobs))
-        futures = {workers.submit(run_one, scheme, seed, out): (scheme, seed) for scheme, seed in jobs}
+        futures = {
+            workers.submit(run_one, scheme, seed, out, changes): (scheme, seed) for scheme, seed in jobs
+        }
         for future in as_completed(futures):
             future.result()
             progress.advance(task)
@@ -93,7 +96,7 @@ def main() -> None:
     console = Console()
     console.print(INTRODUCTION, highlight=False)
     shutil.rmtree(OUT, ignore_errors=True)
-    runs = [read_run(path) for path in run_all(OUT, console)]
+    runs = [read_run(path) for path in run_all(OUT, console, sys.argv[1:])]
     print_tables(console, final_table(runs), cost_table(runs))
     console.print(f"\n{in_words(runs)}\n", highlight=False)
     write_seed_costs(seed_costs(runs, target=common_target(runs)), OUT / "seeds.csv")

@@ -59,13 +59,12 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("demo")
 
 
-def test_a_run_of_the_demo_is_as_its_settings_say(
-    demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo, "SETTINGS", [*demo.SETTINGS, "num_rounds=1"])
-    run = read_run(demo.run_one("ural", 3, tmp_path))
+def test_a_run_of_the_demo_is_as_its_settings_say(demo: Any, tmp_path: Path) -> None:
+    changes = ["num_rounds=1", "cell.radio.power_set=measured-x55"]
+    run = read_run(demo.run_one("ural", 3, tmp_path, changes))
     assert (run.experiment.name, run.experiment.seed, run.num_rounds) == ("URAL (optimal)", 3, 1)
     assert run.experiment.cell is not None
+    assert run.experiment.cell.radio.power_set == "measured-x55"  # what was asked for on the command line
     assert run.experiment.cell.contribution_scale == "normalised"
     assert not run.experiment.cell.normalised  # seconds and joules, not the paper's numbers without units
 
