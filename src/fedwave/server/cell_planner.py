@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -25,7 +24,7 @@ from fedwave.server.reports import Reports
 from fedwave.server.round_problem import round_problem
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.fleet import Fleet
-from fedwave.wireless.sanity import UnitWarning
+from fedwave.wireless.sanity import units_were_said
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 MEAN_RATES = "mean_rate_bps"  # what each device had in earlier rounds
@@ -102,18 +101,19 @@ class CellPlanner(PolicyPlanner):
             self.terms.on_all_blocks(channel),
             rng=generator(self.runner.seed, Stream.ESTIMATION, round_index),
         )
-        problem = self._problem(reports, seen)
-        if self.energy_prices is not None:
-            allocation = solve_priced(problem, self.energy_prices, selected=proposed).allocation
-        else:
-            allocation = allocate(
-                problem,
-                self.method,
-                rng=generator(self.runner.seed, Stream.ALLOCATION, round_index),
-                selected=proposed,
-                mean_rate_bps=state.get(MEAN_RATES),
-                **self.method_options,
-            )
+        with units_were_said():  # by the cell, once for all rounds
+            problem = self._problem(reports, seen)
+            if self.energy_prices is not None:
+                allocation = solve_priced(problem, self.energy_prices, selected=proposed).allocation
+            else:
+                allocation = allocate(
+                    problem,
+                    self.method,
+                    rng=generator(self.runner.seed, Stream.ALLOCATION, round_index),
+                    selected=proposed,
+                    mean_rate_bps=state.get(MEAN_RATES),
+                    **self.method_options,
+                )
         return Plan(
             selected=allocation.selected,
             allocation=allocation,
@@ -162,18 +162,16 @@ class CellPlanner(PolicyPlanner):
         computes[reports.device_index] = True
         contribution: FloatArray = np.zeros(self.runner.num_devices)
         contribution[reports.device_index] = self.aims.scale(reports.contribution)
-        with warnings.catch_warnings():  # the cell itself has said so, once for all rounds
-            warnings.simplefilter("ignore", UnitWarning)
-            return round_problem(
-                contribution=contribution,
-                channel=channel,
-                fleet=self.fleet,
-                terms=self.terms,
-                aims=self.aims,
-                work=self.work,
-                computes=computes,
-                needs_reports=self._needs_reports,
-            )
+        return round_problem(
+            contribution=contribution,
+            channel=channel,
+            fleet=self.fleet,
+            terms=self.terms,
+            aims=self.aims,
+            work=self.work,
+            computes=computes,
+            needs_reports=self._needs_reports,
+        )
 
 
 def _reason(allocation: Allocation) -> str:

@@ -27,6 +27,7 @@ from fedwave.wireless.phases import (
     upload_phase,
     workload_cycles,
 )
+from fedwave.wireless.sanity import units_were_said
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
@@ -121,14 +122,15 @@ class CellWorld:
         fixed_s = 0.0
         if plan.problem.max_round_delay_s is not None:
             fixed_s = timeline.broadcast_s + timeline.reporting.duration_s
-        true_problem = replace(
-            plan.problem,
-            channel_gain=channel.channel_gain,
-            interference_w=channel.interference_w,
-            min_snr=threshold * (1.0 + PLANNING_MARGIN),
-            fixed_delay_s=fixed_s,
-        )
-        return Hindsight(evaluate(allocation, true_problem), allocate(true_problem))
+        with units_were_said():  # by the cell, once for all rounds
+            true_problem = replace(
+                plan.problem,
+                channel_gain=channel.channel_gain,
+                interference_w=channel.interference_w,
+                min_snr=threshold * (1.0 + PLANNING_MARGIN),
+                fixed_delay_s=fixed_s,
+            )
+            return Hindsight(evaluate(allocation, true_problem), allocate(true_problem))
 
     def _uploads(
         self, plan: Plan, allocation: Allocation, channel: ChannelDraw

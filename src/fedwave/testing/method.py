@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from fedwave.allocation import Allocation, AllocationProblem, Status, allocate, total_cost, violations
 from fedwave.allocation.methods import METHOD, METHODS, Method, find_method
 from fedwave.testing.contract import Contract, named
-from fedwave.wireless.sanity import UnitWarning
+from fedwave.wireless.sanity import units_were_said
 
 NUM_PROBLEMS = 40
 
@@ -18,8 +17,7 @@ NUM_PROBLEMS = 40
 def check_method(part: str | Method, /, **options: Any) -> None:
     """Raise unless a method keeps its contract on random problems: tiny, tied, in real units, extreme."""
     contract = Contract(part if isinstance(part, str) else getattr(part.solve, "__name__", "method"))
-    with named(METHOD, part) as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnitWarning)  # powers of any size are meant
+    with named(METHOD, part) as name, units_were_said():  # powers of any size are meant
         method = find_method(name)
         for seed in range(NUM_PROBLEMS):
             rng = np.random.default_rng(seed)

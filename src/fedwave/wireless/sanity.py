@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from fedwave.wireless.fleet import Fleet
 
 
 class UnitWarning(UserWarning):
     """A number that is possible but looks like a slip of units."""
+
+
+@contextmanager
+def units_were_said() -> Iterator[None]:
+    """Make problems without a word on their units: whoever drew the cell has had it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnitWarning)
+        yield
 
 
 THERMAL_NOISE_W_PER_HZ = 4.0e-21  # k T at 290 K, -174 dBm/Hz
