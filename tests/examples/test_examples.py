@@ -103,4 +103,4 @@ def test_the_demo_runs_from_start_to_end(tmp_path: Path) -> None:
     )
     assert "Try next" in done.stdout
     assert (tmp_path / "demo" / "comparison.png").exists()
-    assert len(list((tmp_path / "demo").glob("*-seed*"))) == 6
+    assert len(list((tmp_path / "demo").glob("*-seed*"))) == 10  # five schemes
