@@ -12,18 +12,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "examples"))  # where "demo:small_net" is found
+from fedwave.experiments import load_experiment
+from fedwave.intervals import interval, median_interval
+from fedwave.plots.style import COLOURS, new_figure, save_figure
+from fedwave.runs.compare import FinishedRun, read_run
+from fedwave.runs.run import resume_run, run_experiment
+from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs
+from paired_costs import of, paired, times
+from preset_runs import parse_arguments
 
-import demo  # noqa: E402
-from fedwave.experiments import load_experiment  # noqa: E402
-from fedwave.intervals import interval, median_interval  # noqa: E402
-from fedwave.plots.style import COLOURS, new_figure, save_figure  # noqa: E402
-from fedwave.runs.compare import FinishedRun, read_run  # noqa: E402
-from fedwave.runs.run import resume_run, run_experiment  # noqa: E402
-from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs  # noqa: E402
-from paired_costs import of, paired, times  # noqa: E402
-from preset_runs import parse_arguments  # noqa: E402
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "examples"))  # where the demo is, and the runs find "demo:small_net"
+
+import demo  # noqa: E402 - the line before says where it is
 
 EVERYBODY = "everybody"
 COUNTS = (6, 10, 15, 20)
