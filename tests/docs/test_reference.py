@@ -48,7 +48,7 @@ def test_the_files_of_an_equation_cite_it(title, body):
 
 def test_every_equation_that_the_learning_radio_and_allocation_code_cites_is_on_the_page():
     there = set().union(*(numbers_in(title) | numbers_in(body) for title, body in SECTIONS))
-    for part in ("learning", "selection", "allocation", "server", "devices", "simulation"):
+    for part in ("learning", "selection", "allocation", "server", "devices", "theory", "simulation"):
         for path in (ROOT / "src" / "fedwave" / part).rglob("*.py"):
             for line in path.read_text(encoding="utf-8").splitlines():
                 for number in re.findall(r"Eq\. (\(\d+\))|(Lemma \d|Theorem \d|Alg\. \d)", line):

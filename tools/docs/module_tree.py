@@ -21,6 +21,7 @@ FOLDERS = (
     "server",
     "testing",
     "devices",
+    "theory",
     "simulation",
     "experiments",
     "runs",
