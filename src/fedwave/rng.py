@@ -24,6 +24,7 @@ class Stream(IntEnum):
     SKETCHES = 11
     BATTERY = 12
     ESTIMATION = 13
+    THEORY = 14
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +50,6 @@ def meta_step(
     device axis; then the result is the stack of the devices' meta-gradients.
     """
     require_method(method)
-    names = list(params)
     theta = with_gradients(params)
     if inner_lr == 0.0:  # no inner step: the ordinary gradient on D', and alpha H vanishes
         query_loss, outer = loss_and_gradient(loss, theta, query)
@@ -77,7 +75,7 @@ def meta_step(
     else:
         if not product_in_same_graph:
             _, inner = loss_and_gradient(loss, theta, hessian_batch, create_graph=True)
-        product = _exact_product(inner, theta, outer, names)
+        product = hessian_product(inner, theta, outer)
     with torch.no_grad():
         return MetaStep(step(outer, product, inner_lr), query_loss)
 
@@ -97,10 +95,14 @@ def require_method(method: str) -> None:
         )
 
 
-def _exact_product(
-    inner: Parameters, theta: Parameters, vector: Parameters, names: Sequence[str]
+def hessian_product(
+    inner: Parameters, theta: Parameters, vector: Parameters, *, keeps_graph: bool = False
 ) -> Parameters:
-    """Return the Hessian times ``vector`` by differentiating the graph of the gradient ``inner``."""
+    """Return the Hessian times ``vector`` by differentiating the graph of the gradient ``inner``.
+
+    ``keeps_graph`` leaves the graph for further products.
+    """
+    names = list(theta)
     # A loss linear in a parameter leaves a gradient without a graph: its rows of the Hessian are zero.
     curved = [name for name in names if inner[name].requires_grad]
     if not curved:
@@ -109,6 +111,7 @@ def _exact_product(
         [inner[name] for name in curved],
         [theta[name] for name in names],
         [vector[name] for name in curved],
+        retain_graph=keeps_graph,
         allow_unused=True,
         materialize_grads=True,
     )
