@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import Bounds, LinearConstraint, brentq, milp, minimize, minimize_scalar
 
 from fedwave.allocation import AllocationProblem
 from fedwave.wireless.rate import RadioPower, RateModel
@@ -247,3 +247,111 @@ def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
         if np.all(margins(found.x) > -1e-8) and math.isfinite(found.fun):
             best = max(best, float(u) - float(found.fun))
     return best
+
+
+def priced_worth(problem: AllocationProblem, device: int, price: float, delay: float) -> float:
+    """Return the most that a device can be worth over a share of the band if area has this price.
+
+    Area is in units of the model's nats. By scipy's bounded search over v, between roots of the limits.
+    """
+    nats = problem.model_bits * math.log(2) / problem.rate.efficiency
+    unit = nats * problem.block_noise_w[0] / problem.bandwidth_hz / problem.channel_gain[device]
+    most = min(math.log1p(problem.rate.max_snr), 60.0)
+    ceilings = [problem.max_power_w[device] * delay / unit]
+    if problem.max_energy_j is not None:
+        ceilings.append(np.asarray(problem.max_energy_j)[device] * problem.radio.amplifier_efficiency / unit)
+    floor = max(problem.min_snr, problem.rate.min_snr)
+    least = math.log1p(floor) if floor > 0 else 1e-9
+    for ceiling in ceilings:
+        if ceiling <= math.expm1(least) / least:
+            return -math.inf
+        if math.expm1(most) / most > ceiling:
+            most = float(brentq(lambda v, top=ceiling: math.expm1(v) / v - top, least, most, xtol=1e-15))
+
+    def cost(v: float) -> float:
+        joules = unit / problem.radio.amplifier_efficiency * math.expm1(v) / v
+        return float(problem.energy_weight * joules + price / v)
+
+    found = minimize_scalar(cost, bounds=(least, most), method="bounded", options={"xatol": 1e-12})
+    return float(problem.contribution[device] - min(found.fun, cost(least), cost(most)))
+
+
+def option_worth(problem: AllocationProblem, device: int, count: int, delay: float) -> float:
+    """Return the most that a device can be worth on so many whole blocks if it ends by then."""
+    hertz = count * problem.bandwidth_hz
+    nats = problem.model_bits * math.log(2) / problem.rate.efficiency
+    noise = problem.block_noise_w[0] * count
+    most = min(
+        math.log1p(problem.rate.max_snr),
+        math.log1p(problem.max_power_w[device] * problem.channel_gain[device] / noise),
+    )
+    floor = max(problem.min_snr, problem.rate.min_snr)
+    least = nats / (hertz * delay)
+    least = max(least, math.log1p(floor)) if floor > 0 else least
+    if least > most:
+        return -math.inf
+
+    def cost(v: float) -> float:
+        watts = noise / problem.channel_gain[device] * math.expm1(v)
+        seconds = nats / (hertz * v)
+        return float(problem.energy_weight * seconds * problem.radio.drain_w(np.array(watts)))
+
+    found = minimize_scalar(cost, bounds=(least, most), method="bounded", options={"xatol": 1e-12})
+    return float(problem.contribution[device] - min(found.fun, cost(least), cost(most)))
+
+
+def by_mixed_integers(
+    problem: AllocationProblem, widths: dict[int, list[float]], delays: list[float], *, most: int | None
+) -> float:
+    """Return the best objective by HiGHS: one delay of the list, and at most one width of each device's list.
+
+    Over slots the widths are areas in hertz seconds, and their sum takes its time.
+    """
+    has_slots = problem.access == "tdma"
+    band = problem.num_blocks * problem.bandwidth_hz
+    worth, areas, owner, level = [], [], [], []
+    for d, delay in enumerate(delays):
+        for device, choices in widths.items():
+            for width in choices:
+                if has_slots:
+                    joules = upload(problem, device, band, width / band)
+                elif problem.radio.circuit_power_w > 0 or max(problem.min_snr, problem.rate.min_snr) > 0:
+                    joules = cheapest(problem, device, width, delay)
+                else:
+                    joules = upload(problem, device, width, delay)
+                if math.isfinite(joules):
+                    worth.append(problem.contribution[device] - problem.energy_weight * joules)
+                    areas.append(width if has_slots else width * delay)
+                    owner.append(device)
+                    level.append(d)
+    if not worth:
+        return -computing_cost(problem, 0.0)
+    count, num = len(worth), len(delays)
+    price = [problem.delay_weight * t + computing_cost(problem, t) for t in delays]
+    objective = np.concatenate([-np.array(worth), np.minimum(price, 1e9)])
+    rows, upper = [], []
+    for device in widths:
+        rows.append(np.concatenate([np.array(owner) == device, np.zeros(num)]))
+        upper.append(1.0)
+    room = np.concatenate([np.array(areas), -band * np.array(delays)])
+    rows.append(room)
+    upper.append(1e-9)
+    for d in range(num):  # only options of the delay that is taken
+        one = np.zeros(num)
+        one[d] = -float(len(widths))
+        rows.append(np.concatenate([np.array(level) == d, one]))
+        upper.append(0.0)
+    rows.append(np.concatenate([np.zeros(count), np.ones(num)]))
+    upper.append(1.0)
+    if most is not None:
+        rows.append(np.concatenate([np.ones(count), np.zeros(num)]))
+        upper.append(float(most))
+    found = milp(
+        objective,
+        constraints=LinearConstraint(np.array(rows, dtype=float), ub=np.array(upper)),
+        integrality=np.ones(count + num),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0},
+    )
+    assert found.success
+    return max(-float(found.fun), -computing_cost(problem, 0.0))

@@ -62,3 +62,32 @@ def test_equal_devices_share_as_equals() -> None:
     value, counts = best_counts(np.tile([3.0, 4.0, 4.5], (4, 1)), 4)
     assert value == 12.0
     assert counts.tolist() == [1, 1, 1, 1]
+
+
+def lumpy_table(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
+    """Return worths of one or two sizes each, about in proportion: filling up by price leaves gaps."""
+    table = np.full((n, m), -np.inf)
+    for row in table:
+        for k in rng.choice(np.arange(2, m + 1), size=int(rng.integers(1, 3)), replace=False):
+            row[k - 1] = k * float(rng.uniform(0.9, 1.2))
+    return table
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_prices_leave_open_is_decided_by_the_programme(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    n, m = int(rng.integers(3, 6)), int(rng.integers(4, 8))
+    table = lumpy_table(rng, n, m)
+    value, counts = best_counts(table, m)
+    assert value == pytest.approx(by_all_choices(table, m, None), abs=1e-9)
+    assert value == pytest.approx(sum(table[i, k - 1] for i, k in enumerate(counts) if k), abs=1e-9)
+    assert counts.sum() <= m
+
+
+def test_two_that_fit_beat_the_one_with_the_best_price() -> None:
+    none = -np.inf
+    table = np.array([[none, none, none, 10.0], [none, none, 7.2, none], [none, none, 7.2, none]])
+    table = np.hstack([table, np.full((3, 2), none)])
+    value, counts = best_counts(table, 6)
+    assert value == pytest.approx(14.4)  # 10 for four blocks is the best per block, and leaves two idle
+    assert counts.tolist() == [0, 3, 3]

@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import AllocationProblem, Status, account, allocate, total_cost, violations
+from fedwave.allocation.access.solve import power_for
 from fedwave.errors import ProblemError
 from fedwave.wireless.rate import RadioPower, RateModel
-from tests.allocation.access.access_oracles import FEATURES, alike_problem, best_areas, best_blocks
+from tests.allocation.access.access_oracles import (
+    FEATURES,
+    alike_problem,
+    best_areas,
+    best_blocks,
+    by_mixed_integers,
+    computing_cost,
+)
 from tests.allocation.allocation_problems import paper_problem
 
 OTHERS = ("shared-band", "blocks", "tdma")
@@ -278,3 +286,91 @@ def test_the_round_s_deadline_hurries_the_cpus(access: str) -> None:
     assert hurried.delay_s <= 0.8 * free.delay_s * (1 + 1e-9)
     assert hurried.status in PROVEN
     assert math.isfinite(hurried.upper_bound)
+
+
+def devices_and_levels(problem: AllocationProblem, found: Any) -> dict[int, list[float]]:
+    """Return what the mixed-integer solver may give each device: a grid, and what was found."""
+    n, band = problem.num_devices, problem.num_blocks * problem.bandwidth_hz
+    if problem.access == "blocks":
+        return {i: [k * problem.bandwidth_hz for k in range(1, problem.num_blocks + 1)] for i in range(n)}
+    if problem.access == "shared-band":
+        levels = {i: list(band * np.arange(1, 17) / 16) for i in range(n)}
+        for i in found.selected:
+            levels[int(i)].append(float(found.bandwidth_of_device_hz[i]))
+        return levels
+    slots = account(problem, found).upload_delay_s
+    typical = float(slots[found.selected].mean()) if found.num_selected else 1.0
+    levels = {i: list(band * typical * np.geomspace(0.2, 5.0, 17)) for i in range(n)}
+    for i in found.selected:
+        levels[int(i)].append(float(band * slots[i]))
+    return levels
+
+
+@pytest.mark.parametrize("access", OTHERS)
+@pytest.mark.parametrize("features", [(), ("deadline",), ("few", "cap"), ("round",), ("energy", "amplifier")])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_mixed_integer_solver_on_a_grid_finds_what_is_found_and_no_more(
+    access: str, features: tuple[str, ...], seed: int
+) -> None:
+    """HiGHS on the whole problem at once: a grid of delays and widths that holds the answer, too."""
+    rng = np.random.default_rng([seed, 21])
+    problem = alike_problem(rng, access, n=7, m=4, features=features)
+    found = allocate(problem)
+    if found.num_selected == 0:
+        problem = replace(problem, contribution=problem.contribution + 4.0)
+        found = allocate(problem)
+    assert found.num_selected > 0
+    centre = found.upload_delay_s
+    delays = [centre, *(centre * np.geomspace(0.4, 1.6, 8))]
+    late = min(problem.max_delay_s or math.inf, problem.max_round_delay_s or math.inf)
+    delays = [t for t in delays if t <= late]
+    value = by_mixed_integers(problem, devices_and_levels(problem, found), delays, most=problem.max_uploads)
+    assert value <= found.upper_bound + 1e-7
+    assert value >= found.objective - 1e-6 * (1 + abs(found.objective))
+
+
+@pytest.mark.parametrize("access", OTHERS)
+def test_late_uploads_make_the_cpus_hurry_as_much_as_is_best(access: str) -> None:
+    """The weakest power takes most of the round; what the CPUs then cost is scipy's answer."""
+    problem = paper_cell(
+        3,
+        access=access,
+        max_power_w=0.1,
+        contribution=np.full(12, 20.0),
+        capacitance=0.3,
+        workload_cycles=1.0,
+        max_frequency_hz=20.0,
+        delay_weight=0.05,
+    )
+    free = allocate(problem)
+    unhurried = account(problem, free).compute_delay_s.max()
+    hurried = replace(problem, max_round_delay_s=free.upload_delay_s + 0.3 * unhurried)
+    found = allocate(hurried)
+    costs = account(hurried, found)
+    assert violations(hurried, found) == ()
+    assert found.status in PROVEN
+    assert costs.compute_delay_s.max() < 0.9 * unhurried
+    left = hurried.max_round_delay_s - found.upload_delay_s  # type: ignore[operator]
+    assert costs.compute_delay_s.max() == pytest.approx(left)
+    uploads = (
+        problem.contribution[found.selected].sum()
+        - float(costs.upload_energy_j.sum())
+        - problem.delay_weight * found.upload_delay_s
+    )
+    assert found.objective == pytest.approx(uploads - computing_cost(hurried, found.upload_delay_s), rel=1e-7)
+
+
+def test_power_never_falls_below_what_is_decoded_nor_rises_above_the_cap() -> None:
+    rate = RateModel(max_spectral_efficiency=2.0, min_snr=0.1)
+    problem = paper_cell(0, access="blocks", rate=rate, channel_gain=0.5, max_power_w=50.0)
+    device, width = np.array([0, 1]), np.array([1.0, 2.0])
+    slow = power_for(problem, device, width, np.array([1e3, 1e3]))
+    fast = power_for(problem, device, width, np.array([1e-3, 1e-3]))
+    assert slow == pytest.approx(1.4 * width / 0.5 * 0.1)  # SNR 0.1 over the noise of 1.4 W/Hz
+    assert fast == pytest.approx(1.4 * width / 0.5 * 3.0)  # two bits per second and hertz
+    strict = replace(problem, min_snr=0.3)
+    assert power_for(strict, device, width, np.array([1e3, 1e3])) == pytest.approx(1.4 * width / 0.5 * 0.3)
+    right = power_for(problem, device[:1], width[:1], np.array([1.0]))  # one bit in one second over one hertz
+    assert right == pytest.approx([1.4 / 0.5 * 1.0])
+    weak = replace(problem, max_power_w=0.2)
+    assert power_for(weak, device, width, np.array([1e-3, 1e-3])).tolist() == [0.2, 0.2]
