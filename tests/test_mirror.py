@@ -39,6 +39,7 @@ ROOMS_OF_PARTS = {
 TESTED_THROUGH = {
     "__main__.py": "cli/test_guard.py",
     "allocation/access/alike.py": "allocation/access/test_band.py",
+    "allocation/access/checks.py": "allocation/access/test_solve.py",
     "allocation/access/block_options.py": "allocation/access/test_block_search.py",
     "allocation/access/saddle.py": "allocation/access/test_solve.py",
     "cli/reproduce.py": "reproduce/test_reproduction.py",

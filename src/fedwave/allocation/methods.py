@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.allocation.access.checks import ACCESSES
 from fedwave.allocation.baselines.chen2020 import allocate_chen2020
 from fedwave.allocation.baselines.fedl_power import allocate_fedl_power
 from fedwave.allocation.baselines.greedy import allocate_greedy
@@ -19,7 +20,7 @@ from fedwave.allocation.baselines.random import allocate_random
 from fedwave.allocation.baselines.value_rate import allocate_value_rate
 from fedwave.allocation.constraints import violations
 from fedwave.allocation.optimal.solve import allocate_optimal
-from fedwave.allocation.problem import ACCESSES, AllocationProblem
+from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status, account, build_allocation
 from fedwave.errors import ProblemError, require_type, shown
 from fedwave.parts import PartKind, signature_of

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.allocation.access.checks import check_access
 from fedwave.errors import ProblemError, naming_fields, shown
 from fedwave.units import FloatArray, IntArray, real_array
 from fedwave.wireless.link import uplink_rate_bps, uplink_snr
@@ -17,8 +18,6 @@ from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import UnitWarning, power_warnings
 
 _SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
-ACCESSES = ("one-block", "shared-band", "blocks", "tdma")
-"""How devices may share the M blocks, see docs/allocation-accesses.md."""
 _PER_DEVICE = (
     "channel_gain",
     "max_power_w",
@@ -121,7 +120,7 @@ class AllocationProblem:
         if self.min_frequency_hz is not None:
             self._set_array("min_frequency_hz", (self.num_devices,))
         self._check_combinations()
-        self._check_access()
+        check_access(self)
         for warning in self.warnings:
             warnings.warn(warning, UnitWarning, stacklevel=4)  # where the problem is made: not the dataclass
 
@@ -344,59 +343,6 @@ class AllocationProblem:
                     f"{np.asarray(self.min_frequency_hz)[device]:g} > {self.max_frequency_hz[device]:g} at "
                     f"device {device}. Lower it there."
                 )
-
-    def _check_access(self) -> None:
-        """Refuse what the chosen access has no proof for, in one line each."""
-        if self.access not in ACCESSES:
-            raise ProblemError(f"access must be one of {', '.join(ACCESSES)}, got {shown(self.access)}.")
-        most = self.max_uploads
-        if most is not None and (
-            isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0
-        ):
-            raise ProblemError(f"max_uploads must be a whole number >= 0, got {shown(most)}. None: no limit.")
-        if self.access == "one-block":
-            if most is not None:
-                raise ProblemError(
-                    f"max_uploads is for other accesses than one-block, got {most}. "
-                    "With one-block M limits the number; set access, or leave it out."
-                )
-            return
-        if self.is_frequency_selective or bool((self.block_noise_w != self.block_noise_w[:1]).any()):
-            raise ProblemError(
-                f'access "{self.access}" needs blocks that are alike, got gains or interference that differ '
-                "between them. Give one gain per device and one interference, or use one-block."
-            )
-        if self.max_total_energy_j is not None:
-            raise ProblemError(
-                f'access "{self.access}" has no proof with max_total_energy_j, got one. Use one-block, or '
-                "max_energy_j for the upload alone."
-            )
-        if self.waterfall > 0.0:
-            raise ProblemError(
-                f'access "{self.access}" has no proof with packet errors, got packet_error_waterfall = '
-                f"{self.waterfall:g}. Leave it out, or use one-block."
-            )
-        if self.min_snr > self.rate.max_snr:
-            raise ProblemError(
-                f'access "{self.access}" needs min_snr below {self.rate.max_snr:g}, where the rate is '
-                f"capped, got {self.min_snr:g}. Lower it, or use one-block."
-            )
-        if self.access == "shared-band" and self.radio.circuit_power_w > 0.0:
-            raise ProblemError(
-                'access "shared-band" has no proof with circuit power, got circuit_power_w = '
-                f'{self.radio.circuit_power_w:g}. Use "blocks" or "tdma", or set it to 0.'
-            )
-        if self.access == "tdma" and self.radio.circuit_power_w > 0.0 and self.has_prices:
-            raise ProblemError(
-                'access "tdma" needs one energy_weight where circuit_power_w > 0, got a price per device. '
-                "Give one number, or set circuit_power_w to 0."
-            )
-        is_free = self.max_delay_s is None and self.max_round_delay_s is None
-        if self.delay_weight == 0.0 and is_free:
-            raise ProblemError(
-                f'access "{self.access}" needs a delay_weight > 0 or a deadline, got neither. '
-                "Set max_delay_s."
-            )
 
 
 def _length(value: Any, name: str) -> int:

@@ -44,7 +44,9 @@ def alike_problem(
     if "outage" in features:
         values["min_snr"] = float(min(rng.uniform(0.05, 0.5), values["rate"].max_snr))
     xi = float(rng.uniform(0.3, 1)) if "amplifier" in features else 1.0
-    circuit = float(rng.uniform(0.02, 0.5)) if "circuit" in features and access != "shared-band" else 0.0
+    circuit = float(rng.uniform(0.02, 0.5)) if "circuit" in features else 0.0
+    if access == "shared-band" and "energy" in features:
+        circuit = 0.0  # no proof for both
     values["radio"] = RadioPower(amplifier_efficiency=xi, circuit_power_w=circuit)
     if "energy" in features:
         values["max_energy_j"] = rng.uniform(0.5, 6, n)
@@ -208,8 +210,8 @@ def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
     def cost(x: np.ndarray) -> float:
         areas, delay = split(x)
         energy = unit / xi * areas * np.expm1(1 / areas)
-        if has_slots:
-            energy = energy + circuit * areas * nats / band
+        # over slots each is on for its own; over shares until all are done
+        energy = energy + circuit * (areas * nats / band if has_slots else delay)
         hurry = computing_cost(problem, delay)
         return eta1 * float(energy.sum()) + eta2 * delay + (hurry if math.isfinite(hurry) else 1e6)
 
@@ -273,7 +275,9 @@ def priced_worth(problem: AllocationProblem, device: int, price: float, delay: f
         return float(problem.energy_weight * joules + price / v)
 
     found = minimize_scalar(cost, bounds=(least, most), method="bounded", options={"xatol": 1e-12})
-    return float(problem.contribution[device] - min(found.fun, cost(least), cost(most)))
+    least_cost = min(found.fun, cost(least), cost(most))
+    on = problem.energy_weight * problem.radio.circuit_power_w * delay
+    return float(problem.contribution[device] - least_cost - on)
 
 
 def option_worth(problem: AllocationProblem, device: int, count: int, delay: float) -> float:

@@ -46,6 +46,7 @@ class Band:
     most_nats: FloatArray  # what modem and energy limit allow; over slots peak power, too
     least_nats: FloatArray  # below, the signal is not decoded, or the circuit takes too much
     width_per_s: float  # W / s: the area of a second
+    circuit_price: FloatArray  # eta_1 P_circuit: what the circuit costs per second of the delay, over shares
     hold_price: float = 0.0  # eta_1 P_circuit s / W: what the circuit costs per unit of area, over slots
     has_slots: bool = False  # one upload after another over the whole band: peak power knows no delay
 
@@ -61,7 +62,15 @@ class Band:
 
     def only(self, keep: BoolArray | IntArray) -> Band:
         """Return the band with some of the uploads."""
-        names = ("device", "contribution", "energy_price", "reach_per_s", "most_nats", "least_nats")
+        names = (
+            "device",
+            "contribution",
+            "energy_price",
+            "reach_per_s",
+            "most_nats",
+            "least_nats",
+            "circuit_price",
+        )
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
     def at(self, delay_s: float) -> Moment:
@@ -114,14 +123,20 @@ class Moment:
         """Return what each upload is worth with v nats per unit of area; minus infinity if it cannot be."""
         band = self.band
         worth = band.contribution - band.energy_price * energy(nats) - (price + band.hold_price) / nats
+        if not band.has_slots:  # where the delay may be endless, and the circuit is on for its slot alone
+            worth = worth - band.circuit_price * self.delay_s
         return np.where(self.can, worth, -np.inf)
 
     def slope(self, nats: FloatArray, price: float) -> FloatArray:
-        """Return how fast each worth grows with the delay, which relaxes the peak power; at a given price."""
+        """Return how fast each worth grows with the delay, at a given price.
+
+        More time relaxes the peak power, and the circuit is on for longer.
+        """
         band = self.band
         saved = saving(nats)
         gain = band.reach_per_s * ((price + band.hold_price) / saved - band.energy_price)
-        return np.where(self.at_peak & (nats >= self.most_nats), np.maximum(gain, 0.0), 0.0)
+        gain = np.where(self.at_peak & (nats >= self.most_nats), np.maximum(gain, 0.0), 0.0)
+        return gain - band.circuit_price
 
     def elasticity(self, nats: FloatArray) -> FloatArray:
         """Return by what share each area shrinks as the price rises by a share; 0 at a limit."""
@@ -144,13 +159,15 @@ def shared_band(problem: AllocationProblem, device: IntArray) -> Band:
         most = np.minimum(most, nats_of_energy(limit))
     least = math.log1p(max(problem.rate.min_snr, problem.min_snr))
     keep = np.isfinite(unit_j) & (reach > 0.0)
+    weight = energy_weight_of(problem, device)
     band = Band(
         device=device,
         contribution=problem.contribution[device],
-        energy_price=energy_weight_of(problem, device) * unit_j,
+        energy_price=weight * unit_j,
         reach_per_s=reach,
         most_nats=most,
         least_nats=np.full(device.shape, max(least, LEAST_NATS)),
+        circuit_price=weight * problem.radio.circuit_power_w,
         width_per_s=problem.num_blocks * problem.bandwidth_hz / nats,
     )
     return band.only(keep)
@@ -172,6 +189,7 @@ def slots(problem: AllocationProblem, device: IntArray) -> Band:
         reach_per_s=np.zeros(device.shape),
         most_nats=np.minimum(np.log1p(cap), MOST_NATS),
         least_nats=np.maximum(np.log1p(floor), LEAST_NATS),
+        circuit_price=np.zeros(device.shape),  # off between slots: see hold_price
         width_per_s=width,
         hold_price=float(weight.max(initial=0.0))
         * problem.radio.circuit_power_w

@@ -324,6 +324,7 @@ class BandSearch:
         if delay_s > self.delay.deadline_s * (1.0 + 1e-12):
             return
         cost = band.energy_price * energy(best.nats) + band.hold_price / best.nats
+        cost = cost + band.circuit_price * delay_s
         value = float((band.contribution - cost).sum()) - self.delay.cost(delay_s)
         if value > self.value:
             self.value, self.found = value, (index, best.nats, delay_s)

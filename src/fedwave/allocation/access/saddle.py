@@ -191,12 +191,13 @@ class _Point:
         is_free = (nats < moment.most_nats) & (nats > moment.least_nats)
         reach = np.where(moment.at_peak & (nats >= moment.most_nats), band.reach_per_s, 0.0)
         per_area = reach / saved
-        slope = np.maximum(per_area * paid - reach * band.energy_price, 0.0)
+        slope = np.maximum(per_area * paid - reach * band.energy_price, 0.0) - band.circuit_price
         excess = moment.supply - float(area.sum())
         steep = walk.delay.slope(delay_s)
+        on = float((weight * band.circuit_price).sum())
         rise = float((weight * slope).sum()) + price * band.width_per_s - steep
         at_end = (delay_s >= walk.last_s and rise > 0.0) or (delay_s <= walk.first_s and rise < 0.0)
-        is_level = at_end or abs(rise) <= _SETTLED * (price * band.width_per_s + steep)
+        is_level = at_end or abs(rise) <= _SETTLED * (price * band.width_per_s + steep + abs(on))
         bend = float((weight * reach * per_area * paid * grown * nats / (saved * saved)).sum())
         torn, own_area, fits = walk.torn, 0.0, 0.0
         if torn >= 0:

@@ -101,6 +101,7 @@ def _band(problem: AllocationProblem, device: IntArray) -> Band:
             reach_per_s=np.zeros(0),
             most_nats=np.zeros(0),
             least_nats=np.zeros(0),
+            circuit_price=np.zeros(0),
             width_per_s=0.0,
         )
     return slots(problem, device) if problem.access == "tdma" else shared_band(problem, device)
