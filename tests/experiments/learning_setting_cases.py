@@ -19,6 +19,7 @@ from tests.experiments.built import Built
 from tests.experiments.setting_cases import SettingCase, case, first_weights
 from tests.runs.small_runs import StopAfter
 
+UNSET = {"similarity_penalty": 1.0, "variance_penalty": 1.0}
 CELL = {"preset": "paper", "num_blocks": 3, "method": "greedy"}
 IID = {"kind": "iid", "num_devices": 16}
 EQUAL = {"std_samples_per_class": 0.0}  # five samples of each of two classes
@@ -70,6 +71,20 @@ def asking_cases(policy: str) -> tuple[SettingCase, ...]:
         case(f"{path}.remembers", True, state_names, ["last_reported"], selection=drawing),
         case(f"{path}.ageing", 0.5, lambda built: policy_of(built).ageing, 0.5, selection=remembering),
         case(f"{path}.exploration", 0.5, lambda b: policy_of(b).exploration, 0.5, selection=remembering),
+    )
+
+
+def penalty_cases(kind: str) -> tuple[SettingCase, ...]:
+    """What estimated penalties are told, and what becomes of it."""
+
+    def rule_of(name: str) -> Any:
+        return lambda built: getattr(built.sim.federation.penalties.rule, name)
+
+    path = f"selection.penalties[{kind}]"
+    given = {"every": 1, "smoothing": 0.25, "as_printed": True, "num_devices": 4}
+    given |= {"num_iterations": 5, "num_probes": 2}
+    return tuple(
+        case(f"{path}.{name}", value, rule_of(name), value, selection=UNSET) for name, value in given.items()
     )
 
 
@@ -400,6 +415,22 @@ LEARNING_CASES = [
         3.0,
         lambda built: turning_points(built) == points_by_hand(built, 0.1, 3.0),
         True,
+    ),
+    case(
+        "selection.penalties",
+        "calibrated",
+        lambda built: built.record.columns["share_below_turning_point"],
+        0.5,
+        selection=UNSET,
+    ),
+    *penalty_cases("estimated"),
+    *penalty_cases("calibrated"),
+    case(
+        "selection.penalties[calibrated].share_above",
+        0.25,
+        lambda built: built.record.columns["share_below_turning_point"],
+        0.75,
+        selection=UNSET,
     ),
     *asking_cases("power-of-choice"),
     *asking_cases("top-contribution"),

@@ -13,6 +13,7 @@ from fedwave.allocation import Allocation, allocate, evaluate
 from fedwave.allocation.solution import Status
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Classification, Regression
+from fedwave.selection import Penalties
 from fedwave.server import Hindsight, Outcome, Plan, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.columns import (
     DEVICE_COLUMNS,
@@ -24,6 +25,7 @@ from fedwave.simulation.columns import (
 )
 from fedwave.simulation.facts import RoundFacts, RunFrame
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.penalties import PenaltyState
 from fedwave.wireless.delivery import UploadFate
 from tests.allocation.allocation_problems import small_problem
 
@@ -226,6 +228,28 @@ def test_a_run_on_estimated_gains_says_what_that_costs() -> None:
             Classification.metric, over_cell=True, num_local_steps=2, shows_regret=shows_regret
         )
         written = record if shows_regret else record_round(facts())
+        assert headers["rounds.csv"] == ["round", *written.columns]
+
+
+def test_a_run_with_estimated_penalties_says_which_and_what_the_theory_asks_for() -> None:
+    # Norms of the first steps are 1, 3, 2, 8, 6 and all have 10 samples.
+    used, theory = Penalties(1.5, np.sqrt(10.0)), Penalties(4.0, 3.0 * np.sqrt(10.0))  # points 2.5 and 7
+    frame = replace(facts().run, has_estimates=True)
+    names = ["similarity_penalty", "variance_penalty"]
+    names += ["theory_similarity_penalty", "theory_variance_penalty", "theory_share_below_turning_point"]
+    record = record_round(facts(penalties=PenaltyState(used, theory), frame=frame))
+    assert [record.columns[name] for name in names] == pytest.approx(
+        [1.5, np.sqrt(10.0), 4.0, 3.0 * np.sqrt(10.0), 0.8]
+    )
+    assert record.columns["share_below_turning_point"] == 0.4
+    assert [name for name in record.columns if name not in names] == list(ROUND_ROW)
+    empty = record_round(facts(penalties=PenaltyState(used), frame=frame)).columns
+    assert [empty[name] for name in names[2:]] == [None, None, None]
+    for has_estimates in (False, True):
+        headers = table_headers(
+            Classification.metric, over_cell=True, num_local_steps=2, has_estimates=has_estimates
+        )
+        written = record if has_estimates else record_round(facts())
         assert headers["rounds.csv"] == ["round", *written.columns]
 
 

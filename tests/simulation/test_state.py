@@ -8,9 +8,10 @@ import torch
 
 from fedwave.errors import RunError
 from fedwave.learning.server_steps import ServerMomentum
-from fedwave.selection import History
+from fedwave.selection import History, Penalties
 from fedwave.server.policy_runner import history_to_state
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.penalties import PenaltyState
 from fedwave.simulation.power import Charge
 from fedwave.simulation.state import PARTS, State
 
@@ -31,7 +32,8 @@ def full_state() -> State:
         "flags": np.array([True, False]),
     }
     charge = Charge(np.array([0.5, 0.0, 4.0]), 90.0)
-    return State(7, PARAMETERS, velocity, planner, Ledger(12.5, np.array([1.0, 2.0, 3.0])), charge)
+    ledger, penalties = Ledger(12.5, np.array([1.0, 2.0, 3.0])), PenaltyState(Penalties(0.5, 3.0))
+    return State(7, PARAMETERS, velocity, planner, ledger, charge, penalties)
 
 
 def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
@@ -83,7 +85,7 @@ def test_an_unknown_part_is_refused(name: str) -> None:
         State.from_tensors(0, {"parameters.w": torch.zeros(1), name: torch.zeros(1)})
     assert str(caught.value) == (
         f'the checkpoint holds "{name}", which is no part of a state (parameters, server_step, planner, '
-        "ledger, charge). It was written by another version of fedwave; use that one."
+        "ledger, charge, penalties). It was written by another version of fedwave; use that one."
     )
 
 

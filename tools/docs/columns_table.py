@@ -32,9 +32,11 @@ def _declared(columns: Iterable[object]) -> list[tuple[str, str, str, str]]:
 
 
 def _where(column: object) -> str:
-    """Return which runs have the column: all, those over a cell, on batteries, or on estimated gains."""
+    """Return which runs have the column: all, or those over a cell, on batteries, with estimates."""
     if column.needs_battery:  # type: ignore[attr-defined]
         return "battery"
     if column.needs_estimation:  # type: ignore[attr-defined]
         return "estimation"
+    if column.needs_penalties:  # type: ignore[attr-defined]
+        return "penalties"
     return "cell" if column.needs_cell else ""  # type: ignore[attr-defined]

@@ -151,6 +151,12 @@ def _report(result: RunResult) -> None:
     picture = plot_runs(finished, result.path / "learning_curve.png")
     if result.stopped is not None:
         typer.echo(f"Ended after {result.summary['num_rounds']} rounds: {result.stopped}")
+    below = result.summary.get("penalties", {}).get("rounds_with_everybody_below", 0)
+    if below:
+        typer.echo(
+            f"In {below} of {result.summary['num_rounds']} rounds the theory's penalties put every device "
+            "below the turning point, where a smaller gradient counts more."
+        )
     typer.echo(f"Run folder: {result.path}  (picture: {picture.name})")
 
 

@@ -31,7 +31,7 @@ from fedwave.devices import DevicePool, Devices, EvaluationWork, LocalWork, Stan
 from fedwave.devices.batching import choose_batching
 from fedwave.devices.ray.connection import ClusterOptions, load_ray
 from fedwave.devices.ray.executor import ray_devices
-from fedwave.errors import ConfigError, ModelError, require_type
+from fedwave.errors import ConfigError, ModelError, require_type, shown
 from fedwave.experiments.federation import build_federation
 from fedwave.experiments.schema import GIVEN, PASSED, ExecutionSection, Experiment
 from fedwave.files import read_bytes
@@ -42,10 +42,13 @@ from fedwave.learning.precision import require_precision
 from fedwave.learning.rules import LocalRule
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
+from fedwave.selection import EstimatedPenalties, PenaltyRule
 from fedwave.server import Planner
 from fedwave.settings import Part, Section
+from fedwave.simulation.penalties import ChangingPenalties
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.stop import NEVER, StopRule
+from fedwave.theory.learner import Learner
 from fedwave.units import FloatArray, IntArray
 
 AnySection = TypeVar("AnySection", bound=Section)
@@ -109,6 +112,7 @@ def build_simulation(
     if experiment.execution.batching != "vmap":
         chunk_samples = choose_batching(local, one_by_one=experiment.execution.chunk_samples or 1)
         local = replace(local, chunk_samples=chunk_samples)
+    federation = replace(federation, penalties=_changing_penalties(experiment, local))
     own_lr = experiment.evaluation.inner_lr
     evaluation = EvaluationWork(
         model=model,
@@ -131,6 +135,26 @@ def build_simulation(
         model_seed=experiment.model.seed,
         warnings=(*warnings, *_data_warnings(experiment, data)),
     )
+
+
+def _changing_penalties(experiment: Experiment, local: LocalWork) -> ChangingPenalties | None:
+    """Return what estimates the penalties as the run goes on; None where they are fixed."""
+    rule: PenaltyRule = experiment.selection.penalties.create("selection.penalties")
+    if not rule.needs_estimates:
+        return None
+    if not isinstance(rule, EstimatedPenalties):
+        raise ConfigError(
+            "selection.penalties must derive from fedwave.selection.EstimatedPenalties to need estimates, "
+            f"got {shown(rule)}. Derive it."
+        )
+    if len(local.pool) < 2:
+        raise ConfigError(
+            f"selection.penalties: how far devices differ needs two of them, got {len(local.pool)}. Use "
+            '"fixed", or more training devices.'
+        )
+    algorithm = experiment.algorithm
+    learner = Learner.of(local, inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
+    return ChangingPenalties(rule=rule, local=local, learner=learner)
 
 
 def _stop_rule(experiment: Experiment, task: Task, num_devices: int) -> StopRule:

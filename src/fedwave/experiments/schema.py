@@ -191,6 +191,14 @@ class PolicyPart(Part):
     kind: str = "top-contribution"
 
 
+class PenaltiesPart(Part):
+    """Where the penalties of the contribution come from."""
+
+    of: ClassVar[str] = "fedwave.selection:PENALTY"
+
+    kind: str = "fixed"
+
+
 class SelectionSection(Section):
     """Who computes and who uploads; over a cell, the allocation method has the last word."""
 
@@ -210,6 +218,21 @@ class SelectionSection(Section):
     )
     similarity_penalty: NonNegativeFloat = Field(1.0, description="lambda_1 of the contribution, Eq. (21).")
     variance_penalty: NonNegativeFloat = Field(1.0, description="lambda_2 of the contribution, Eq. (21).")
+    penalties: PenaltiesPart = Field(
+        PenaltiesPart(),
+        description="fixed: the two above; estimated: the least ones of Corollary 1, by constants that are "
+        "measured as the run goes on; calibrated: those, scaled so that a share of the devices is above the "
+        "turning point, see docs/theory.md.",
+    )
+
+    @model_validator(mode="after")
+    def _penalties_have_one_source(self) -> SelectionSection:
+        if self.penalties.kind != "fixed" and (self.similarity_penalty, self.variance_penalty) != (1.0, 1.0):
+            raise ConfigError(
+                f'selection.penalties = "{self.penalties.kind}" takes the place of similarity_penalty and '
+                f"variance_penalty, got {self.similarity_penalty}, {self.variance_penalty}. Leave those out."
+            )
+        return self
 
 
 class EvaluationSection(Section):

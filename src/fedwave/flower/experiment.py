@@ -53,6 +53,11 @@ def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
         raise ConfigError(
             "Flower's own loop counts the rounds, so stop has no effect there, got one. Leave it out."
         )
+    if simulation.federation.penalties is not None:
+        raise ConfigError(
+            "real devices are not asked for the Hessians that selection.penalties needs, got estimated ones. "
+            'Use "fixed".'
+        )
     local = simulation.local
     settings: dict[str, Any] = {
         "num_devices": len(simulation.train),

@@ -59,6 +59,7 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
         on_battery=simulation.federation.power is not None,
         num_local_steps=simulation.local.num_local_steps,
         shows_regret=simulation.frame.shows_regret,
+        has_estimates=simulation.frame.has_estimates,
     )
     for name in folder.counted_tables:
         path = folder.path / name

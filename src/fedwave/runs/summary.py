@@ -45,10 +45,25 @@ def summarise(
         "final": {name: float(columns[name][-1]) for name in final if np.isfinite(columns[name][-1])},
         f"best_heldout_{metric.name}": float(best()) if measured.size else None,
         "share_below_turning_point": float(columns["share_below_turning_point"].mean()),
+        **_penalties(simulation, columns),
         **_cost_summary(simulation, experiment, columns),
         **_lifetimes(simulation, columns, metric.name),
         "wall_time_s": float(columns["wall_time_s"].sum()),
         "warnings": list(simulation.warnings),
+    }
+
+
+def _penalties(simulation: Simulation, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return where estimated penalties ended, and in how many rounds the theory's put everybody below."""
+    if simulation.federation.penalties is None:
+        return {}
+    names = ("similarity_penalty", "variance_penalty", "theory_similarity_penalty", "theory_variance_penalty")
+    share = columns["theory_share_below_turning_point"]
+    return {
+        "penalties": {
+            **{name: float(columns[name][-1]) for name in names if np.isfinite(columns[name][-1])},
+            "rounds_with_everybody_below": int((share[np.isfinite(share)] == 1.0).sum()),
+        }
     }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.learning.tasks import Metric
+from fedwave.selection import Penalties
 from fedwave.server import Hindsight
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.records import RoundRecord
@@ -34,11 +35,14 @@ class Column:
     needs_cell: bool = False
     needs_battery: bool = False
     needs_estimation: bool = False  # of a run whose planner does not know the gains
+    needs_penalties: bool = False  # of a run whose penalties are estimated
 
-    def applies(self, *, over_cell: bool, on_battery: bool, shows_regret: bool = False) -> bool:
+    def applies(
+        self, *, over_cell: bool, on_battery: bool, shows_regret: bool = False, has_estimates: bool = False
+    ) -> bool:
         """Return whether the tables of such a run have the column."""
-        has_all = (over_cell, on_battery, shows_regret)
-        needs = (self.needs_cell, self.needs_battery, self.needs_estimation)
+        has_all = (over_cell, on_battery, shows_regret, has_estimates)
+        needs = (self.needs_cell, self.needs_battery, self.needs_estimation, self.needs_penalties)
         return all(has or not need for has, need in zip(has_all, needs, strict=True))
 
 
@@ -55,10 +59,31 @@ def _gap(facts: RoundFacts) -> float | None:
 
 
 def _below(facts: RoundFacts) -> float | None:
+    if facts.penalties is not None:
+        return _share_below(facts, facts.penalties.used)
     if facts.run.turning_point is None:
         return None
     points = facts.run.turning_point[facts.reports.device_index]
     return _over_reports(np.mean, facts.first_norms < points)
+
+
+def _share_below(facts: RoundFacts, penalties: Penalties) -> float | None:
+    points = penalties.turning_point(facts.reports.num_samples)
+    return _over_reports(np.mean, facts.first_norms < points)
+
+
+def _used(name: str) -> Callable[[RoundFacts], float | None]:
+    return lambda facts: None if facts.penalties is None else getattr(facts.penalties.used, name)
+
+
+def _of_theory(
+    figure: Callable[[RoundFacts, Penalties], float | None],
+) -> Callable[[RoundFacts], float | None]:
+    def value(facts: RoundFacts) -> float | None:
+        theory = None if facts.penalties is None else facts.penalties.theory
+        return None if theory is None else figure(facts, theory)
+
+    return value
 
 
 def _over_reports(figure: Callable[[NDArray[Any]], Any], values: NDArray[Any]) -> float | None:
@@ -197,6 +222,28 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "number",
         "share of devices for which a smaller gradient would count more, see deviations.md",
         _below,
+    ),
+    *(
+        Column(name, "number", meaning, value, needs_penalties=True)
+        for name, meaning, value in (
+            ("similarity_penalty", "lambda_1 that the round was scored with", _used("similarity")),
+            ("variance_penalty", "lambda_2 that the round was scored with", _used("variance")),
+            (
+                "theory_similarity_penalty",
+                "the least lambda_1 of Corollary 1, estimated and smoothed; empty before the first estimate",
+                _of_theory(lambda _, theory: theory.similarity),
+            ),
+            (
+                "theory_variance_penalty",
+                "the same of lambda_2",
+                _of_theory(lambda _, theory: theory.variance),
+            ),
+            (
+                "theory_share_below_turning_point",
+                "share of devices below the turning point of these two; 1: the bound prefers small gradients",
+                _of_theory(_share_below),
+            ),
+        )
     ),
     Column(
         "contribution",
@@ -434,14 +481,16 @@ HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
 def record_round(facts: RoundFacts) -> RoundRecord:
     """Return the record of a round: every column that applies."""
     over_cell, on_battery = facts.outcome.costs is not None, facts.outcome.battery is not None
+    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    kind |= {"shows_regret": facts.run.shows_regret, "has_estimates": facts.run.has_estimates}
     columns = {
         column.name.format(metric=facts.run.metric.name): column.value(facts)
         for column in ROUND_COLUMNS
-        if column.applies(over_cell=over_cell, on_battery=on_battery, shows_regret=facts.run.shows_regret)
+        if column.applies(**kind)
     }
     device_columns: dict[str, NDArray[Any]] = {}
     for column in DEVICE_COLUMNS:
-        if not column.applies(over_cell=over_cell, on_battery=on_battery):
+        if not column.applies(**kind):
             continue
         value = column.value(facts)
         if "{step}" in column.name:
@@ -460,9 +509,11 @@ def table_headers(
     num_local_steps: int,
     on_battery: bool = False,
     shows_regret: bool = False,
+    has_estimates: bool = False,
 ) -> dict[str, list[str]]:
     """Return the names of the columns that a run's tables have, in order."""
-    kind = {"over_cell": over_cell, "on_battery": on_battery, "shows_regret": shows_regret}
+    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    kind |= {"shows_regret": shows_regret, "has_estimates": has_estimates}
     rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]
     devices: list[str] = []
     for column in DEVICE_COLUMNS:

@@ -13,6 +13,7 @@ from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Metric
 from fedwave.server import BatteryReport, Outcome, Plan, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.penalties import PenaltyState
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import UploadFate
 
@@ -24,6 +25,7 @@ class RunFrame:
     device_ids: IntArray  # of all training devices
     metric: Metric
     turning_point: FloatArray | None = None  # of all training devices; None: the penalties are not known
+    has_estimates: bool = False  # of the penalties, which change from round to round: rounds.csv has them
     shows_regret: bool = False  # the planner does not know the gains: rounds.csv says what that costs
 
 
@@ -39,6 +41,7 @@ class RoundFacts:
     update_norm: float | None = None  # of the global model's change; None where it is not known yet
     heldout: HeldOutResult | None = None  # None in rounds without evaluation
     training: HeldOutResult | None = None  # likewise of all training devices; None where it is not asked for
+    penalties: PenaltyState | None = None  # of this round; None where they never change
     wall_time_s: float = math.nan
     frame: RunFrame | None = None  # the run that the tables are of
 

@@ -12,8 +12,10 @@ from fedwave.learning.parameters import distance
 from fedwave.learning.quantise import received_model
 from fedwave.learning.server_steps import ServerStep
 from fedwave.server import Planner, Reports
+from fedwave.server.planner import MIN_KEPT_MODELS
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.penalties import ChangingPenalties
 from fedwave.simulation.power import Charge, Power
 from fedwave.simulation.state import State
 from fedwave.simulation.world import World
@@ -46,6 +48,7 @@ class Federation:
     server_step: ServerStep
     bits_per_parameter: int = 32  # of an upload
     power: Power | None = None  # the batteries that the devices live on; None: they never run out
+    penalties: ChangingPenalties | None = None  # where lambda_1 and lambda_2 are estimated; None: fixed
     shows_regret: bool = False  # the world says what a plan was worth with gains that no planner knew
 
     def __post_init__(self) -> None:
@@ -66,14 +69,20 @@ def play_round(federation: Federation, devices: Devices, state: State) -> tuple[
         federation = replace(federation, planner=planner)
     planner, channel = federation.planner, federation.world.channel(k)
     asked = planner.ask(k, state.planner)
-    reports = devices.report(k, state.parameters, asked, max_models=planner.max_models)  # Alg. 1, 3-11
+    # Devices keep what contributes most by fixed penalties; others may choose otherwise.
+    max_models = planner.max_models if federation.penalties is None else MIN_KEPT_MODELS
+    reports = devices.report(k, state.parameters, asked, max_models=max_models)  # Alg. 1, 3-11
+    if federation.penalties is not None and state.penalties is not None:
+        penalties, reports = federation.penalties.after_reports(k, before, reports, state.penalties)
+        state = replace(state, penalties=penalties)
     facts = decide_round(federation, state, asked, reports, channel)
     received = facts.outcome.received
     if len(received):  # else the model stays as it is
         models, weights = devices.collect(received), facts.plan.weights_of(received)
         state = take_models(federation, state, models, weights)
     after = close_round(federation, state, facts)
-    return after, replace(facts, ledger=after.ledger, update_norm=distance(before, after.parameters))
+    update_norm = distance(before, after.parameters)
+    return after, replace(facts, ledger=after.ledger, update_norm=update_norm, penalties=after.penalties)
 
 
 def decide_round(

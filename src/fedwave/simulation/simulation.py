@@ -79,6 +79,7 @@ class Simulation:
             self.federation.server_step.initial_state(parameters),
             self.federation.planner.initial_state(),
             charge=None if self.federation.power is None else self.federation.power.initial(),
+            penalties=None if self.federation.penalties is None else self.federation.penalties.initial(),
         ).to(self.train.torch_device)
 
     def run_round(self, state: State, devices: Devices) -> tuple[State, RoundRecord]:
@@ -119,5 +120,6 @@ class Simulation:
                 similarity_penalty=self.local.similarity_penalty,
                 variance_penalty=self.local.variance_penalty,
             ),
+            has_estimates=self.federation.penalties is not None,
             shows_regret=self.federation.shows_regret,
         )

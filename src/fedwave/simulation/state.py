@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,9 +14,10 @@ from fedwave.errors import RunError
 from fedwave.learning import Parameters
 from fedwave.server import PlannerState
 from fedwave.simulation.ledger import Ledger
+from fedwave.simulation.penalties import PenaltyState
 from fedwave.simulation.power import Charge
 
-PARTS = ("parameters", "server_step", "planner", "ledger", "charge")
+PARTS = ("parameters", "server_step", "planner", "ledger", "charge", "penalties")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class State:
     planner: PlannerState = field(default_factory=dict)  # what the server remembers of its devices
     ledger: Ledger | None = None  # None where nothing is counted
     charge: Charge | None = None  # of the batteries; None where nobody lives on one
+    penalties: PenaltyState | None = None  # of the contributions; None where they never change
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return every part's tensors, each name preceded by its part's: ``parameters.conv1.weight``."""
@@ -38,6 +40,7 @@ class State:
             "planner": {name: torch.from_numpy(array) for name, array in self.planner.items()},
             "ledger": _to_tensors(self.ledger),
             "charge": _to_tensors(self.charge),
+            "penalties": _to_tensors(self.penalties),
         }
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
@@ -54,6 +57,7 @@ class State:
                 )
             parts[part][rest] = tensors[name]
         ledger, charge = _to_arrays(parts["ledger"]), _to_arrays(parts["charge"])
+        penalties = _to_arrays(parts["penalties"])
         return cls(
             next_round,
             parts["parameters"],
@@ -61,21 +65,19 @@ class State:
             _to_arrays(parts["planner"]),
             Ledger.from_arrays(ledger) if ledger else None,
             Charge.from_arrays(charge) if charge else None,
+            PenaltyState.from_arrays(penalties) if penalties else None,
         )
 
     def to(self, device: torch.device) -> State:
         """Return the state with its tensors on a torch device."""
-        return State(
-            self.next_round,
-            {name: value.to(device) for name, value in self.parameters.items()},
-            {name: value.to(device) for name, value in self.server_step.items()},
-            self.planner,
-            self.ledger,
-            self.charge,
+        return replace(
+            self,
+            parameters={name: value.to(device) for name, value in self.parameters.items()},
+            server_step={name: value.to(device) for name, value in self.server_step.items()},
         )
 
 
-def _to_tensors(part: Ledger | Charge | None) -> dict[str, Tensor]:
+def _to_tensors(part: Ledger | Charge | PenaltyState | None) -> dict[str, Tensor]:
     if part is None:
         return {}
     return {name: torch.from_numpy(array) for name, array in part.to_arrays().items()}
