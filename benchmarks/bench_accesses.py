@@ -11,7 +11,9 @@ import time
 
 import numpy as np
 
-from fedwave.allocation import Allocation, AllocationProblem, Status, allocate
+from fedwave import load_cell
+from fedwave.allocation import METHODS, Allocation, AllocationProblem, Status, allocate
+from fedwave.server.round_problem import problem_of_cell
 
 _ACCESSES = ("one-block", "blocks", "shared-band", "tdma")
 
@@ -43,12 +45,35 @@ def timed(problem: AllocationProblem) -> tuple[Allocation, float]:
     return found, time.process_time() - start
 
 
+def compare_rules(num_draws: int = 20) -> None:
+    """Print what each simple rule loses against the certified optimum of its access, in a street cell."""
+    rules = ("threshold", "value-rate", "proportional-fair", "equal-split", "fedl-power")
+    for access in _ACCESSES:
+        losses: dict[str, list[float]] = {name: [] for name in rules if access in METHODS[name].accesses}
+        for seed in range(num_draws):
+            cell = load_cell("umi-3.5ghz", num_devices=50, seed=seed)
+            contribution = np.random.default_rng(seed).exponential(1.0, 50)
+            problem = problem_of_cell(cell, contribution, model_bits=113_162 * 32, access=access)
+            best = allocate(problem)
+            assert best.status in (Status.OPTIMAL, Status.GAP_REACHED)
+            for name, lost in losses.items():
+                found = allocate(problem, name)
+                assert found.objective <= best.upper_bound + 1e-9
+                lost.append((best.objective - found.objective) / best.objective)
+        row = ", ".join(f"{name} {np.median(lost):.1%}" for name, lost in losses.items())
+        print(f"  {access:12s} {row}", flush=True)
+
+
 def main() -> None:
     """Print a line for each access and size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--large", action="store_true", help="also n = 1,000, M = 50 and n = 10,000, M = 100")
+    parser.add_argument("--rules", action="store_true", help="losses of simple rules in a street cell")
     arguments = parser.parse_args()
+    if arguments.rules:
+        compare_rules()
+        return
     sizes = [(50, 10), (100, 20)] + ([(1_000, 50), (10_000, 100)] if arguments.large else [])
     for num_devices, num_blocks in sizes:
         draws = arguments.draws if num_devices <= 100 else 1

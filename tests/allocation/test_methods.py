@@ -61,6 +61,7 @@ def test_the_options_of_each_method():
         "random": (),
         "chen2020": ("max_delay_s", "max_energy_j", "waterfall_threshold"),
         "fedl-power": (),
+        "equal-split": (),
     }
 
 
@@ -69,6 +70,7 @@ def test_who_serves_given_devices_and_who_chooses():
         "greedy",
         "random",
         "fedl-power",
+        "equal-split",
     }
 
 

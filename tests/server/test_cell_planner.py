@@ -235,7 +235,7 @@ def test_the_server_waits_for_reports_just_if_they_can_change_the_plan(method: s
     assert waits or not differ
 
 
-CHOOSING = set(METHODS) - {"greedy", "random", "fedl-power"}
+CHOOSING = set(METHODS) - {"greedy", "random", "fedl-power", "equal-split"}
 
 
 def test_uploads_that_are_not_worth_it_leave_the_model_and_say_so() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedwave.allocation.access.checks import ACCESSES
 from fedwave.allocation.baselines.chen2020 import allocate_chen2020
+from fedwave.allocation.baselines.equal_split import allocate_equal_split
 from fedwave.allocation.baselines.fedl_power import allocate_fedl_power
 from fedwave.allocation.baselines.greedy import allocate_greedy
 from fedwave.allocation.baselines.ives import allocate_ives
@@ -71,17 +72,26 @@ METHODS: dict[str, Method] = {
     "optimal": Method(
         allocate_optimal, serves_given_devices=False, keeps_total_energy=True, accesses=ACCESSES
     ),
-    "threshold": Method(allocate_threshold, serves_given_devices=False),
-    "value-rate": Method(allocate_value_rate, serves_given_devices=False),
-    "proportional-fair": Method(allocate_proportional_fair, serves_given_devices=False),
+    "threshold": Method(allocate_threshold, serves_given_devices=False, accesses=ACCESSES),
+    "value-rate": Method(allocate_value_rate, serves_given_devices=False, accesses=ACCESSES),
+    "proportional-fair": Method(allocate_proportional_fair, serves_given_devices=False, accesses=ACCESSES),
     "ives": Method(allocate_ives, serves_given_devices=False),
     "ives-multistart": Method(allocate_ives_multistart, serves_given_devices=False),
     "greedy": Method(allocate_greedy, serves_given_devices=True, plans_for_risks=False),
     "random": Method(allocate_random, serves_given_devices=True, plans_for_risks=False),
     "chen2020": Method(allocate_chen2020, serves_given_devices=False),
-    "fedl-power": Method(allocate_fedl_power, serves_given_devices=True, plans_for_risks=False),
+    "fedl-power": Method(
+        allocate_fedl_power,
+        serves_given_devices=True,
+        plans_for_risks=False,
+        accesses=("one-block", "tdma"),
+    ),
+    "equal-split": Method(allocate_equal_split, serves_given_devices=True, accesses=ACCESSES),
 }
 """All methods by name. Add one: ``METHODS["mine"] = Method(my_function, serves_given_devices=True)``."""
+
+
+_LIMITED = ("one-block", "blocks")  # accesses in which at most M devices upload
 
 
 def _method(entry: Any) -> Method:
@@ -171,12 +181,15 @@ def method_options(name: str) -> tuple[str, ...]:
 def devices_to_serve(problem: AllocationProblem, selected: IntArray | Sequence[int] | None) -> IntArray:
     """Return the sorted devices to serve: those given, by default the M largest contributions, Eq. (22).
 
-    Ties go by index.
+    Where M limits nobody, all are served, or as many as ``max_uploads`` says. Ties go by index.
     """
     if selected is None:
-        return np.sort(np.argsort(-problem.contribution, kind="stable")[: problem.num_blocks])
+        most = problem.num_devices if problem.max_uploads is None else problem.max_uploads
+        if problem.access in _LIMITED:
+            most = min(most, problem.num_blocks)
+        return np.sort(np.argsort(-problem.contribution, kind="stable")[:most])
     chosen = check_selected(problem, selected)
-    if chosen.size > problem.num_blocks:
+    if chosen.size > problem.num_blocks and problem.access in _LIMITED:
         raise ProblemError(
             f"selected must not exceed the {problem.num_blocks} blocks, got {chosen.size} devices. "
             "One block carries one device."
@@ -214,7 +227,7 @@ def check_selected(problem: AllocationProblem, selected: IntArray | Sequence[int
 
 def _meeting_risks(problem: AllocationProblem, planned: Allocation) -> Allocation:
     """Return what an allocation planned as if nothing could be lost is worth where uploads may be lost."""
-    device = planned.selected
+    device, width = planned.selected, planned.bandwidth_of_device_hz
     met = build_allocation(
         problem,
         method=planned.method,
@@ -225,6 +238,7 @@ def _meeting_risks(problem: AllocationProblem, planned: Allocation) -> Allocatio
         status=planned.status,
         reason=planned.reason,
         iterations=planned.iterations,
+        bandwidth_hz=None if width is None else width[device],
     )
     # Without risks everything is worth at least as much, so a bound on that holds here, too.
     met = replace(met, upper_bound=max(planned.upper_bound, met.objective), trace=planned.trace)

@@ -52,7 +52,7 @@ def allocate_command(
 
     The method *optimal* proves its answer; *threshold* and *value-rate* are simple rules that come close in
     most cells; *ives* is Alg. 2 of the paper, *ives-multistart* the same from ten starts; *greedy*, *random*,
-    *proportional-fair*, *chen2020* and *fedl-power* are baselines.
+    *proportional-fair*, *chen2020*, *fedl-power* and *equal-split* are baselines.
 
     Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
     """

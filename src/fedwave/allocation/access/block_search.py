@@ -133,26 +133,34 @@ class BlockSearch:
 
     def _try(self, counts: IntArray, guess_s: float) -> float:
         """Return the best delay of these numbers of blocks, and keep them if they are the best so far."""
+        delay_s = self.best_delay_s(counts, guess_s)
+        if delay_s is None:
+            return guess_s
+        row = np.flatnonzero(counts)
+        chosen = self.options.only(row, counts[row])
+        value = float(chosen.worth(chosen.sending_s(delay_s))[0].sum()) - self.delay.cost(delay_s)
+        if value > self.value:
+            self.value, self.delay_s, self.counts = value, delay_s, counts
+        return delay_s
+
+    def best_delay_s(self, counts: IntArray, guess_s: float) -> float | None:
+        """Return the best delay of these numbers of blocks; None if there is none at which they all can."""
         row = np.flatnonzero(counts)
         if row.size == 0:
-            return guess_s
+            return None
         chosen = self.options.only(row, counts[row])
         low = float(chosen.first_s.max())
-        high = self.delay.latest_s(float(chosen.contribution.sum()))
+        high = max(self.delay.latest_s(float(chosen.contribution.sum())), min(low, self.delay.deadline_s))
         if low > high * (1.0 + 1e-12) or not math.isfinite(low):
-            return guess_s
+            return None
         low = min(low, high)
 
         def rise(delay_s: float) -> float:
             return float(chosen.worth(chosen.sending_s(delay_s))[1].sum()) - self.delay.slope(delay_s)
 
-        delay_s = low
-        if rise(low) > 0.0:
-            delay_s = high if rise(high) >= 0.0 else _falling_root(rise, low, high, guess_s)
-        value = float(chosen.worth(chosen.sending_s(delay_s))[0].sum()) - self.delay.cost(delay_s)
-        if value > self.value:
-            self.value, self.delay_s, self.counts = value, delay_s, counts
-        return delay_s
+        if rise(low) <= 0.0:
+            return low
+        return high if rise(high) >= 0.0 else _falling_root(rise, low, high, guess_s)
 
 
 def _falling_root(falling: Callable[[float], float], low: float, high: float, guess: float) -> float:

@@ -5,12 +5,14 @@ times. Its problem SUB1 (CPU) is (SP1) with kappa = eta_2 / eta_1 and no lower f
 (radio) falls apart into one Lambert-W formula per device, Eq. (56). Here the given devices take part, at most
 as many as there are blocks, matched so that FEDL's own sum of costs is smallest. On parallel blocks each then
 prices the one common delay by itself, M times too dear: this is a selfish power rule, not FEDL's optimum.
+With the access "tdma" it is: the devices take turns, and by default all take part.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from fedwave.allocation.access.rules import allocation_of, serve
 from fedwave.allocation.baselines.greedy import selfish_snr
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
 from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
@@ -27,8 +29,11 @@ _REFUSED = 1e3  # an infeasible pair costs this many times the dearest feasible 
 def allocate_fedl_power(problem: AllocationProblem, *, selected: IntArray) -> Allocation:
     """Return FEDL's trade-off: CPU by SUB1 (our SP1), each device's power by SUB2 (our Eq. (56)).
 
-    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE.
+    Devices that cannot meet a hard limit on their block do not upload, and the status is INFEASIBLE. Over
+    slots this is FEDL as its paper has it, each device with the whole band in turn; its least power is not.
     """
+    if problem.access == "tdma":
+        return allocation_of(problem, serve(problem, selected), method="fedl-power")
     shape = (selected.size, problem.num_blocks)
     every_device = np.broadcast_to(selected[:, None], shape).ravel()
     every_block = np.broadcast_to(np.arange(problem.num_blocks)[None, :], shape).ravel()

@@ -13,7 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedwave.allocation.access.rules import allocation_of, best_prefix
 from fedwave.allocation.baselines.ives import climb
+from fedwave.allocation.baselines.value_rate import by_score, value_rates
 from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.problem import AllocationProblem
@@ -27,7 +29,15 @@ from fedwave.units import BoolArray, FloatArray
 def allocate_threshold(
     problem: AllocationProblem, *, num_thresholds: int = 20, may_upload: BoolArray | None = None
 ) -> Allocation:
-    """Return the best matching over ``num_thresholds`` SNRs that its devices must reach."""
+    """Return the best matching over ``num_thresholds`` SNRs that its devices must reach.
+
+    Where blocks are shared in another way, the threshold is on u times rate: see access/rules.py.
+    """
+    if problem.access != "one-block":
+        if num_thresholds < 1:
+            raise ProblemError(f"num_thresholds must be >= 1, got {num_thresholds}.")
+        ranked = by_score(value_rates(problem, may_upload))
+        return allocation_of(problem, best_prefix(problem, ranked, num_thresholds), method="threshold")
     plan = _best_of(problem, num_thresholds, "num_thresholds", max_iterations=1, may_upload=may_upload)
     return finish(problem, plan, solve_cpu_frequencies(problem), method="threshold", may_upload=may_upload)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedwave.allocation.access.rules import allocation_of, equal_split
 from fedwave.allocation.baselines.on_blocks import allocate_on_blocks
+from fedwave.allocation.baselines.value_rate import by_score
 from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
@@ -42,6 +44,11 @@ def allocate_proportional_fair(
     best = float(rate.max(initial=0.0))
     past = np.zeros(device.size) if mean_rate_bps is None else _checked(problem, mean_rate_bps)[device]
     weight = rate / np.maximum(past, _NEVER_SERVED * best)[:, None] if best > 0.0 else rate
+    if problem.access != "one-block":  # blocks are alike: the same devices, in equal shares or in turn
+        ranked = device[by_score(weight.max(axis=1, initial=0.0))]
+        most = problem.num_blocks if problem.max_uploads is None else problem.max_uploads
+        served = equal_split(problem, ranked[: min(most, problem.num_blocks)])
+        return allocation_of(problem, served, method="proportional-fair")
     row, block = assign_blocks(weight)
     chosen, reached = device[row], snr[row, block]
     power_w = reached * watts_per_snr(problem, chosen, block)

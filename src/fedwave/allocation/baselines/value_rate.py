@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from fedwave.allocation.access.rules import allocation_of, serve
 from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, Status
@@ -29,10 +30,10 @@ def allocate_value_rate(problem: AllocationProblem, *, may_upload: BoolArray | N
 
     CPU frequencies are those of (SP1), as with the optimum.
     """
-    rate = mean_rate_bps(problem)
-    score = np.where(problem.contribution > 0.0, problem.contribution * rate, 0.0)
-    if may_upload is not None:
-        score = np.where(may_upload, score, 0.0)
+    score = value_rates(problem, may_upload)
+    if problem.access != "one-block":
+        served = serve(problem, by_score(score)[: problem.num_blocks])
+        return allocation_of(problem, served, method="value-rate")
     table = pair_table(problem, best_devices(score, problem.num_blocks)[None, :])
     matching = frugal_matching(problem, table)
     snr = value = 0.0
@@ -50,6 +51,18 @@ def allocate_value_rate(problem: AllocationProblem, *, may_upload: BoolArray | N
     )
     cpu = solve_cpu_frequencies(problem)
     return finish(problem, plan, cpu, method="value-rate", may_upload=may_upload)
+
+
+def value_rates(problem: AllocationProblem, may_upload: BoolArray | None) -> FloatArray:
+    """Return u times the rate at full power of each device; 0 for who brings nothing or may not upload."""
+    score = np.where(problem.contribution > 0.0, problem.contribution * mean_rate_bps(problem), 0.0)
+    return score if may_upload is None else np.where(may_upload, score, 0.0)
+
+
+def by_score(score: FloatArray) -> IntArray:
+    """Return the devices with scores above 0, the best first; ties go by index."""
+    order = np.argsort(-score, kind="stable")
+    return order[score[order] > 0.0]
 
 
 def mean_rate_bps(problem: AllocationProblem) -> FloatArray:
