@@ -393,7 +393,7 @@ def test_a_method_that_plans_meets_the_deadline_with_every_upload(method: str, r
     assert costs.upload_time_s.max() < upload_s
 
 
-@pytest.mark.parametrize("method", sorted(n for n, method in METHODS.items() if method.serves_given_devices))
+@pytest.mark.parametrize("method", sorted(n for n, method in METHODS.items() if not method.plans_for_risks))
 def test_a_baseline_loses_what_is_late_and_pays_until_the_rounds_end(method: str) -> None:
     plan, _, free = paper_round(method, None)
     finish_s = free.compute_time_s.max() + free.upload_time_s[plan.selected]
