@@ -19,7 +19,7 @@ CELL = load_cell("paper", num_devices=30, seed=0)
 CHANNEL = CELL.draw(0)
 WORTH = np.random.default_rng(0).uniform(100.0, 900.0, 30)
 CHOOSING = sorted(name for name, method in METHODS.items() if not method.serves_given_devices)
-SERVING = sorted(name for name, method in METHODS.items() if method.serves_given_devices)
+SERVING = sorted(name for name, method in METHODS.items() if not method.plans_for_risks)
 
 
 def planned(method: str, deadline_s: float | None, **settings: Any) -> Allocation:
