@@ -75,6 +75,9 @@ def plan_of(worth: float = 50.0) -> Plan:
         ("constant-prices", {"price": [1.0] * NUM_DEVICES}),
         ("capped-rounds", {"budget_j": 0.5}),
         ("until-spent", {"total_j": 2.0}),
+        ("eafl", {}),
+        ("eafl", {"total_j": 8.0, "num_asked": 2, "utility": "contribution", "pace_rounds": 1}),
+        ("eafl", {"by": "battery", "exploration": 0.0, "min_exploration": 0.0}),
     ],
 )
 def test_the_planners_keep_the_contract_that_any_server_counts_on(part: str, options: dict[str, Any]) -> None:
