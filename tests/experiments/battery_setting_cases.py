@@ -77,6 +77,7 @@ BATTERY_CASES = [
     planner_option_case("drift-plus-penalty", "growth", 0.5),
     planner_option_case("constant-prices", "price", 2.0),
     planner_option_case("capped-rounds", "budget_j", 0.25),
+    planner_option_case("capped-rounds", "saves", True),
     planner_option_case("until-spent", "total_j", 7.0),
     planner_option_case("eafl", "total_j", 7.0),
     planner_option_case("eafl", "by", "battery"),

@@ -18,7 +18,7 @@ PARTS: list[dict[str, Any]] = [
     {"kind": "drift-plus-penalty", "budget_j": 0.3, "frame": 3, "growth": 1.0, "asks": "all"},
     {"kind": "drift-plus-penalty", "by": "battery"},
     {"kind": "constant-prices", "price": 2.0},
-    {"kind": "capped-rounds", "budget_j": 0.5},
+    {"kind": "capped-rounds", "budget_j": 0.5, "saves": True},
     {"kind": "until-spent", "total_j": 1.5},
     {"kind": "eafl", "total_j": 3.0, "pace_rounds": 1},
     {"kind": "eafl", "by": "battery", "utility": "contribution"},

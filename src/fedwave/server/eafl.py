@@ -103,7 +103,8 @@ class Eafl(OverACell):
         score = reward + np.sqrt(_BONUS * math.log(round_index + 1) / state[LAST_ROUND][who])
         duration, preferred = state[DURATION][who], self._preferred_s(state)
         is_slow = duration > preferred
-        return score * np.where(is_slow, preferred / np.where(is_slow, duration, 1.0), 1.0) ** _PENALTY
+        penalty = np.where(is_slow, preferred / np.where(is_slow, duration, 1.0), 1.0) ** _PENALTY
+        return np.asarray(score * penalty)
 
     def ask(self, round_index: int, state: PlannerState) -> IntArray:
         """Return K of the inner planner's choice that have something left: untried ones, and the best."""

@@ -197,21 +197,32 @@ class CappedRounds(OverACell):
     """Lets no device spend more than ``budget_j`` in a round: what its upload may take is what is left of it.
 
     What it takes otherwise is known from its last round; who cannot listen and compute for so little is asked
-    all the same, and overdraws.
+    all the same, and overdraws. With ``saves`` what it has not spent so far is kept for later rounds, and who
+    has not saved enough to listen and compute is not asked.
     """
 
     budget_j: float = 1.0
+    saves: bool = False
 
     def initial_state(self) -> PlannerState:
         """Return that nobody has been heard of."""
         return {**super().initial_state(), ASKED_J: np.zeros(self.num_devices)}
 
+    def left_j(self, round_index: int, state: PlannerState) -> FloatArray:
+        """Return what each device's upload may take in this round; negative: not even the rest is there."""
+        saved_j = (round_index + 1) * self.budget_j - state[SPENT] if self.saves else self.budget_j
+        return np.asarray(saved_j - state[ASKED_J])
+
+    def ask(self, round_index: int, state: PlannerState) -> IntArray:
+        """Return whom the inner planner asks, but for those that have not saved enough."""
+        asked = super().ask(round_index, state)
+        return asked[self.left_j(round_index, state)[asked] >= 0.0] if self.saves else asked
+
     def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
         """Return the cell's planner with a limit on each upload."""
-        del round_index
         aims = self.cell_planner.aims
         given_j = np.inf if aims.max_energy_j is None else aims.max_energy_j
-        limit_j = np.minimum(given_j, np.maximum(self.budget_j - state[ASKED_J], 0.0))
+        limit_j = np.minimum(given_j, np.maximum(self.left_j(round_index, state), 0.0))
         return replace(self.cell_planner, aims=replace(aims, max_energy_j=limit_j))
 
     def after(
