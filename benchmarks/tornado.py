@@ -7,7 +7,7 @@ devices report them. Each constant is halved and doubled, everything is planned 
 value-rate, threshold and Greedy, and the whole round is accounted: broadcast, computing, uploads, sleep and
 ramp-ups of all devices. The ratio is a method's seconds or joules by the optimum's in the same draw. Writes
 energy_tornado.csv and .png: medians over draws with 95 % intervals, and the median of each draw's own shift,
-as a factor. Asserts that energies which no plan sees move no time.
+as a factor; prints the table of docs/results.toml. Asserts that energies which no plan sees move no time.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.power_sets import POWER_SETS, PowerSet, WaitingKind
 from fedwave.wireless.sleep import Waiting
+from when_planning_pays import MODEL_BITS, NUM_BLOCKS, NUM_DEVICES, WEIGHTS
 
-NUM_DEVICES, NUM_BLOCKS, NUM_SAMPLES = 50, 20, 14
-MODEL_BITS = 3_621_184  # of the paper's CNN on Fashion-MNIST, 32 bits a parameter
-WEIGHTS = {"energy_weight": 0.1, "delay_weight": 2.0}  # of the presets umi/*
+NUM_SAMPLES = 14
 METHODS = {"threshold": "Threshold", "value-rate": "Value-rate", "greedy": "NUFM-Greedy"}
 COLUMNS = (
     "constant",
@@ -49,6 +48,7 @@ COLUMNS = (
     "shift_low",
     "shift_high",
 )
+UNITS = {"delay_s": "seconds", "energy_j": "joules"}
 NO_PLAN_SEES = ("power of receiving", "power of sleep", "energy of ramp-ups", "carrier listened to")
 
 
@@ -204,7 +204,6 @@ def table(preset: str, draws: int) -> list[dict[str, Any]]:
             if constant in NO_PLAN_SEES:
                 assert np.array_equal(found[..., 0], base[..., 0], equal_nan=True), constant
             rows += _rows(constant, factor, found, base)
-            print(constant, factor, *(f"{row['ratio']:.3f}" for row in rows[-2 * len(METHODS) :]), flush=True)
     return rows
 
 
@@ -217,6 +216,26 @@ def _rows(constant: str, factor: float, found: FloatArray, base: FloatArray) -> 
             values = (ratio.median, ratio.low, ratio.high, shift.median, shift.low, shift.high)
             rows.append(dict(zip(COLUMNS, (constant, factor, method, quantity, *values), strict=True)))
     return rows
+
+
+def print_table(rows: list[dict[str, Any]]) -> None:
+    """Print the ratios as they are with their intervals, and those with each constant halved and doubled."""
+    panels = [
+        (method, quantity) for method in ("value-rate", "greedy") for quantity in ("delay_s", "energy_j")
+    ]
+    titles = [f"{METHODS[method]}, {UNITS[quantity]}" for method, quantity in panels]
+    print(f"| | {' | '.join(titles)} |\n|{'---|' * 5}")
+    own = {(row["constant"], row["factor"], row["method"], row["quantity"]): row for row in rows}
+    for constant, title in (("as it is", "`tr38840`, as it is"), ("measured-x55", "`measured-x55`")):
+        cells = ("{ratio:.2f} ({low:.2f}–{high:.2f})".format_map(own[constant, 1.0, *one]) for one in panels)
+        print(f"| {title} | {' | '.join(cells)} |")
+    for constant in CONSTANTS:
+        title = constant if constant != next(iter(CONSTANTS)) else f"**halved / doubled:** {constant}"
+        cells = (
+            " / ".join(f"{own[constant, factor, *one]['ratio']:.2f}" for factor in (0.5, 2.0))
+            for one in panels
+        )
+        print(f"| {title} | {' | '.join(cells)} |")
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
@@ -240,8 +259,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         axis.axvline(dear, color="#CC79A7", linewidth=1.2, linestyle="--")
         spread = max(0.02, *(1.15 * abs(row["ratio"] - now) for row in own))
         axis.set_xlim(now - spread, now + spread)
-        what = "seconds" if quantity == "delay_s" else "joules"
-        axis.set_title(f"{METHODS[method]}: {what} by the optimum's", fontsize=8.5)
+        axis.set_title(f"{METHODS[method]}: {UNITS[quantity]} by the optimum's", fontsize=8.5)
         axis.set_yticks(list(place.values()), list(place) if method == next(iter(METHODS)) else [])
         axis.tick_params(labelsize=7.5)
     legend = "blue: halved · orange: doubled · black: as it is (tr38840) · dashed: power set measured-x55"
@@ -264,6 +282,7 @@ def main() -> None:
             {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
             for row in rows
         )
+    print_table(rows)
     plot(rows, words.out / "energy_tornado.png")
 
 

@@ -1,10 +1,11 @@
 """Who is asked to listen and compute: accuracy and joules by num_candidates, with and without a memory.
 
-    python benchmarks/who_is_asked.py [--out runs/asked] [--seeds 0 1 2 3 4 5 6 7 8 9] [--report]
+    python benchmarks/who_is_asked.py [--power-set measured-x55] [--out runs/asked] [--seeds 0 1 2]
 
 URAL (optimal) on the digits over the demo's street cell (30 training devices, 10 blocks, 25 rounds), which
-asks everybody by default. Writes docs/figures/who_is_asked.png and, a line for each run, .csv; prints the
-lines of docs/results.toml: differences in accuracy and ratios of joules to asking everybody, paired by seed.
+asks everybody by default. Writes docs/figures/who_is_asked.png and, a line for each run, .csv, or
+who_is_asked_measured-x55 with the watts of a measured modem; prints the table of docs/results.toml:
+differences in accuracy and ratios of joules to asking everybody, paired by seed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fedwave.runs.compare import FinishedRun, read_run
 from fedwave.runs.run import resume_run, run_experiment
 from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs
 from paired_costs import of, paired, times
-from preset_runs import parse_arguments
+from preset_runs import parse_arguments, with_power_set
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))  # where the demo is, and the runs find "demo:small_net"
@@ -89,14 +90,15 @@ def draw(rows: list[SeedRow], path: Path) -> None:
 
 def main() -> None:
     arguments = parse_arguments(__doc__, out=Path("runs/asked"), seeds=range(10))
+    radio, out, file_name = with_power_set(arguments.power_set, arguments.out, "who_is_asked")
     runs = [
-        run_one(name, changes, seed, arguments.out)
+        run_one(name, (*changes, *radio), seed, out)
         for seed in arguments.seeds
         for name, changes in settings().items()
     ]
     rows = seed_costs(runs, target=TARGET)
-    write_seed_costs(rows, FIGURES / "who_is_asked.csv")
-    draw(rows, FIGURES / "who_is_asked.png")
+    write_seed_costs(rows, FIGURES / f"{file_name}.csv")
+    draw(rows, FIGURES / f"{file_name}.png")
     base = of(rows, EVERYBODY)
     print("| asked | accuracy | − everybody | joules, of everybody's | listening | uploads a round |")
     print("|---|---|---|---|---|---|")

@@ -25,6 +25,7 @@ def test_the_interval_is_students() -> None:
     # t_{0.975, 2} = 4.30265, s = 1.527525
     assert got.half_width == pytest.approx(4.30265 * 1.527525 / 3**0.5, rel=1e-5)
     assert got.count == 3
+    assert got.prediction == pytest.approx(4.30265 * 1.527525 * (1 + 1 / 3) ** 0.5, rel=1e-5)
     assert interval([1.0, math.nan, 2.0, math.inf, 4.0]) == got  # what was not measured does not count
     assert str(interval([2.0])) == "2"
     assert str(interval([])) == "-"
@@ -80,6 +81,7 @@ def test_a_ratio_is_shown_to_two_digits_with_its_interval() -> None:
     assert str(ratio_interval([1.0, 1.0])) == "1.0 × (1.0–1.0)"
     assert str(Ratio(123.4, 12.3, 1234.0, 5)) == "1.2e+02 × (12–1.2e+03)"
     assert str(Ratio(0.123, 0.05, 1.25, 5)) == "0.12 × (0.05–1.2)"
+    assert str(Ratio(0.9996, 0.9949, 1.0, 5)) == "1.0 × (0.99–1.0)"
 
 
 @pytest.mark.parametrize(

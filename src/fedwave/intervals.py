@@ -122,4 +122,4 @@ def _three(value: float) -> str:
 
 
 def _times(value: float) -> str:
-    return f"{value:.1f}" if 1.0 <= value < 10.0 else f"{value:.2g}"
+    return f"{value:.1f}" if 0.995 <= value < 10.0 else f"{value:.2g}"  # 1.0, not 1, from 0.995 on

@@ -121,6 +121,7 @@ def test_a_moved_slider_changes_the_assignment_and_what_is_copied_gives_the_same
         assert after != before
         assert len(after.split()) <= 8
         shown = float(page.get_attribute("body", "data-objective"))
+        note = page.inner_text("#card-methods .note")
         page.click("#copy-toml")
         page.wait_for_selector("dialog[open]")
         text = page.input_value("#export-text")
@@ -137,8 +138,16 @@ def test_a_moved_slider_changes_the_assignment_and_what_is_copied_gives_the_same
         check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
-    optimal = json.loads(done.stdout)["methods"]["optimal"]
+    methods = json.loads(done.stdout)["methods"]
+    optimal = methods["optimal"]
     assert optimal["objective"] == shown
+    worth = {name: methods[name]["objective"] for name in ("threshold", "value-rate", "proportional-fair")}
+    best = max(worth, key=lambda name: worth[name])
+    lost = 100 * (1 - worth[best] / optimal["objective"])
+    told = re.search(r"best simple rule, (.*), loses (\S+)", note)
+    assert told is not None
+    assert told[1].lower().replace(" ", "-") == best
+    assert (0.0 if told[2] == "nothing" else float(told[2])) == pytest.approx(lost, rel=0.06, abs=1e-4)
     uploads = optimal["uploads"]
     pairs = [f"{i}:{m}" for i, m in zip(uploads["device"], uploads["block"], strict=True)]
     assert " ".join(pairs) == after

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from fedwave import account, load_cell
 from fedwave.errors import RunError
 from fedwave.flower import client_app, device_of_experiment, initial_arrays, simulation_of
 from fedwave.flower import strategy_of_experiment as strategy_of
 from fedwave.runs.folder import RunFolder
 from fedwave.server import Outcome, PlannerAround
+from fedwave.simulation.account_tables import messages_of_run, read_messages
 from fedwave.wireless.delivery import UploadFate
 from tests.flower.fake_grid import FIRST_NODE, FakeGrid
 from tests.flower.toy import app
@@ -64,6 +66,22 @@ def test_rows_after_the_checkpoint_are_cut_off_when_the_server_goes_on(tmp_path:
     strategy(4, 2, checkpoint=tmp_path).start(FakeGrid(app, 4), first_arrays(), num_rounds=3)
     assert [row["round"] for row in table(tmp_path / "rounds.csv")] == ["0", "1", "2"]
     assert [row["device"] for row in table(tmp_path / "devices.csv")] == ["0", "1", "2", "3"] * 3
+
+
+def test_the_folder_of_a_federation_is_accounted_over_a_cell(tmp_path: Path) -> None:
+    """What a server without a cell wrote costs what a table of its messages costs."""
+    strategy(4, 2, checkpoint=tmp_path).start(FakeGrid(app, 4), first_arrays(), num_rounds=2)
+    cell = load_cell("umi-3.5ghz", num_devices=4, seed=1)
+    found = account(cell, messages_of_run(tmp_path, work=5e6, model_bytes=4000.0))
+    lines = ["round,device,download_bytes,operations,upload_bytes"]
+    for row in table(tmp_path / "devices.csv"):  # all four are asked, two of them upload
+        sent = 4000 if row["is_selected"] == "1" else 0
+        lines.append(f"{row['round']},{row['device']},4000,5e6,{sent}")
+    assert sum(line.endswith(",4000") for line in lines) == 4
+    (tmp_path / "messages.csv").write_text("\n".join(lines) + "\n")
+    by_hand = account(cell, read_messages(tmp_path / "messages.csv", counts_samples=False))
+    assert found.delay_s == by_hand.delay_s > 0.0
+    assert found.energy_j == by_hand.energy_j > 0.0
 
 
 def test_a_round_without_a_plan_has_no_row(tmp_path: Path) -> None:

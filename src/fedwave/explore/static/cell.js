@@ -177,7 +177,7 @@ export class CellTab {
     });
     this.cards.methods.body.classList.remove("stale");
     this.cards.methods.body.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", {}, words)))), el("tbody", {}, rows))));
-    this.cards.methods.note.textContent = "Choose a row to see it on the map.";
+    this.cards.methods.note.textContent = `${simplest(this.methods)}Choose a row to see it on the map.`;
   }
 
   drawCurve(curve) {
@@ -258,6 +258,16 @@ export class CellTab {
 
 const proven = (found) => (found.upper_bound === null ? `nothing proven (${found.status})` : found.gap === 0 || found.gap < 1e-9 ? "proven optimal" : `proven within ${digits(100 * found.gap, 2)} %`);
 const nearest = (curve, delay) => curve.objective[curve.delay_s.reduce((best, one, k) => (Math.abs(one - delay) < Math.abs(curve.delay_s[best] - delay) ? k : best), 0)];
+
+// What the best of the simple rules that know the channel loses here: the optimum's lead over common sense.
+function simplest(methods) {
+  const simple = ["threshold", "value-rate", "proportional-fair"].map((name) => methods[name]).filter(Boolean);
+  const best = methods.optimal.objective;
+  if (simple.length === 0 || !(best > 0)) return "";
+  const top = simple.reduce((one, other) => (other.objective > one.objective ? other : one));
+  const lost = Math.max(0, 1 - top.objective / best);
+  return `The best simple rule, ${NAMES[top.method]}, loses ${lost < 1e-6 ? "nothing" : `${digits(100 * lost, 2)} %`} of the proven optimum here. `;
+}
 
 function verdict(curve, last, ives) {
   if (!last) return "";
