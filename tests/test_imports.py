@@ -35,7 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "simulation": GROUND | {"learning", "wireless", "allocation", "selection", "server", "devices", "theory"},
     "experiments": GROUND | DISCIPLINES | {"server", "devices", "theory", "simulation"},
     "runs": GROUND | DISCIPLINES | {"server", "devices", "theory", "simulation", "experiments"},
-    "longterm": GROUND | {"allocation", "server", "simulation", "experiments", "runs"},
+    "longterm": GROUND
+    | {"selection", "wireless", "allocation", "server", "simulation", "experiments", "runs"},
     "plots": GROUND | {"wireless", "allocation", "runs"},
     "pages": GROUND | {"experiments", "runs", "plots"},
     "reproduce": GROUND

@@ -74,7 +74,11 @@ def plan_of(worth: float = 50.0) -> Plan:
         ("constant-prices", {"price": 3.0}),
         ("constant-prices", {"price": [1.0] * NUM_DEVICES}),
         ("capped-rounds", {"budget_j": 0.5}),
+        ("capped-rounds", {"budget_j": 0.5, "saves": True}),
         ("until-spent", {"total_j": 2.0}),
+        ("eafl", {}),
+        ("eafl", {"total_j": 8.0, "num_asked": 2, "utility": "contribution", "pace_rounds": 1}),
+        ("eafl", {"by": "battery", "exploration": 0.0, "min_exploration": 0.0}),
     ],
 )
 def test_the_planners_keep_the_contract_that_any_server_counts_on(part: str, options: dict[str, Any]) -> None:
@@ -167,6 +171,21 @@ def test_a_cap_leaves_an_upload_what_the_round_has_not_taken() -> None:
     plan = planner.plan(1, EVERYBODY, reports(), CHANNEL, state)
     assert plan.problem is not None
     np.testing.assert_allclose(plan.problem.max_energy_j, 0.5)
+
+
+def test_what_is_saved_may_be_spent_later_and_who_has_saved_too_little_is_not_asked() -> None:
+    planner = CappedRounds(CELL, budget_j=1.0, saves=True)
+    spent = np.where(EVERYBODY < 4, 0.25, 2.5)  # of which the upload takes 0.25, and none of the others' 2.25
+    state = planner.after(0, reports(), plan_of(), outcome(spent, upload_j=0.25), planner.initial_state())
+    np.testing.assert_allclose(state["asked_energy_j"], np.where(EVERYBODY < 4, 0.0, 2.25))
+    np.testing.assert_allclose(planner.left_j(1, state), np.where(EVERYBODY < 4, 1.75, -2.75))
+    assert planner.ask(1, state).tolist() == [0, 1, 2, 3]
+    plan = planner.plan(1, EVERYBODY, reports(), CHANNEL, state)
+    assert plan.problem is not None
+    np.testing.assert_allclose(plan.problem.max_energy_j, np.where(EVERYBODY < 4, 1.75, 0.0))
+    assert len(planner.ask(3, state)) == 4  # 4 - 2.5 < 2.25
+    assert len(planner.ask(4, state)) == NUM_DEVICES  # 5 - 2.5 > 2.25
+    assert len(CappedRounds(CELL, budget_j=1.0).ask(1, state)) == NUM_DEVICES
 
 
 def test_who_has_spent_its_total_is_not_asked() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from fedwave.errors import RunError
 from fedwave.learning.server_steps import ServerMomentum
@@ -56,6 +59,13 @@ def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
     assert back.charge.clock_s == 90.0
     assert back.charge.charge_j.tolist() == [0.5, 0.0, 4.0]
     assert any(bool(value.any()) for value in back.server_step.values())  # a momentum that is not zero
+
+
+def test_arrays_that_share_memory_are_saved_one_by_one(tmp_path: Path) -> None:
+    never = np.full(3, np.nan)
+    state = State(1, PARAMETERS, planner={"charge_j": never, "capacity_j": never}, charge=Charge(never, 0.0))
+    save_file(state.to_tensors(), tmp_path / "state.safetensors")  # which refuses shared memory
+    assert sorted(load_file(tmp_path / "state.safetensors")) == sorted(state.to_tensors())
 
 
 def test_each_tensor_is_named_after_its_part() -> None:

@@ -17,10 +17,12 @@ from fedwave.experiments.build import build_simulation
 from fedwave.experiments.schema import PlannerPart
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.tables import DEVICES
-from fedwave.server import CellPlanner, Planner, Reports
+from fedwave.selection import TopContribution
+from fedwave.server import CellPlanner, Planner, PolicyRunner, Reports, RoundAims, Work
 from fedwave.server.aims import RAW
 from fedwave.simulation.cell_world import CellWorld
 from fedwave.units import FloatArray
+from fedwave.wireless.cell import Cell
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +110,30 @@ def replay(trace: Trace, make: Callable[[CellPlanner], Planner] = lambda planner
         num_asked=np.array(num_asked, dtype=np.float64),
         num_received=np.array(num_received, dtype=np.float64),
     )
+
+
+def trace_of_cell(
+    cell: Cell,
+    contribution: FloatArray,
+    *,
+    energy_weight: float,
+    delay_weight: float,
+    model_bits: float,
+    num_samples: int,
+    seed: int = 0,
+) -> Trace:
+    """Return a trace of given contributions (R, n) in a cell, without any training; everybody is asked."""
+    samples = np.full(contribution.shape[1], num_samples)
+    work = Work(model_bits=model_bits, num_local_steps=1, num_samples=samples)
+    planner = CellPlanner(
+        runner=PolicyRunner(TopContribution(len(samples)), samples, seed),
+        fleet=cell.fleet,
+        terms=cell.terms,
+        aims=RoundAims(energy_weight=energy_weight, delay_weight=delay_weight),
+        work=work,
+    )
+    world = CellWorld(cell=cell, terms=cell.terms, work=work, seed=seed)
+    return Trace(world=world, planner=planner, contribution=contribution)
 
 
 def trace_of_run(path: Path | str, *, data_dir: Path | None = None) -> Trace:

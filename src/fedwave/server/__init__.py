@@ -13,6 +13,7 @@ from fedwave.parts import PartKind
 from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
+from fedwave.server.eafl import Eafl
 from fedwave.server.estimation import ESTIMATION, ESTIMATIONS, Estimation
 from fedwave.server.long_term import CappedRounds, ConstantPrices, DriftPlusPenalty, UntilSpent
 from fedwave.server.outcome import BatteryReport, Hindsight, Outcome, RoundCosts, UploadLinks
@@ -39,6 +40,7 @@ __all__ = [
     "ContributionAudit",
     "ContributionScale",
     "DriftPlusPenalty",
+    "Eafl",
     "Estimation",
     "Hindsight",
     "Outcome",
@@ -69,5 +71,6 @@ PLANNERS: dict[str, Callable[..., Planner]] = {
     "constant-prices": ConstantPrices,
     "capped-rounds": CappedRounds,
     "until-spent": UntilSpent,
+    "eafl": Eafl,
 }
 PLANNER = PartKind("planner", PLANNERS, ("planner",))

@@ -27,8 +27,8 @@ NEWEST = 0.3  # weight of the newest value in what is remembered of a device
 
 
 @dataclass(frozen=True, eq=False)
-class _OverACell(PlannerAround):
-    """A planner around that of a cell, with an array of each device's own in its state."""
+class OverACell(PlannerAround):
+    """A planner around that of a cell, which hears what every device spends; a subclass says how it plans."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.planner, CellPlanner):
@@ -43,27 +43,53 @@ class _OverACell(PlannerAround):
         return self.planner
 
     @property
-    def _num_devices(self) -> int:
+    def num_devices(self) -> int:
+        """Number of devices n."""
         return self.cell_planner.runner.num_devices
 
     def initial_state(self) -> PlannerState:
         """Return the inner planner's state and that nobody has spent anything."""
-        return {**super().initial_state(), SPENT: np.zeros(self._num_devices)}
+        return {**super().initial_state(), SPENT: np.zeros(self.num_devices)}
+
+    def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
+        """Return the cell's planner with this round's prices or limits: by default as it is."""
+        del round_index, state
+        return self.cell_planner
+
+    def plan(
+        self,
+        round_index: int,
+        asked: IntArray,
+        reports: Reports,
+        channel: ChannelDraw | None,
+        state: PlannerState,
+    ) -> Plan:
+        """Return the cell's plan at this round's prices or limits."""
+        return self.round_planner(round_index, state).plan(round_index, asked, reports, channel, state)
 
     def after(
         self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
     ) -> PlannerState:
         """Return the state with this round's joules in it."""
         after = super().after(round_index, reports, plan, outcome, state)
-        return {**after, SPENT: state[SPENT] + _energy_j(outcome)}
+        return {**after, SPENT: state[SPENT] + spent_j(outcome)}
 
 
-def _energy_j(outcome: Outcome) -> FloatArray:
+def spent_j(outcome: Outcome) -> FloatArray:
+    """Return what every device spent in a round, all phases together."""
     if outcome.costs is None:
         raise ProblemError(
             "long-term planners need to hear what a round cost, got nothing. Use a cell's world."
         )
     return outcome.costs.device_energy_j
+
+
+def heard_batteries(outcome: Outcome, state: PlannerState) -> PlannerState:
+    """Return the batteries as the world last told of them."""
+    battery = outcome.battery
+    if battery is None:
+        return {CHARGE: state[CHARGE], CAPACITY: state[CAPACITY]}
+    return {CHARGE: battery.charge_j, CAPACITY: battery.capacity_j}
 
 
 def _mean_after(mean: FloatArray, new: FloatArray) -> FloatArray:
@@ -72,7 +98,7 @@ def _mean_after(mean: FloatArray, new: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class DriftPlusPenalty(_OverACell):
+class DriftPlusPenalty(OverACell):
     """Prices a joule of device i at eta_1 + Q_i / V, where Q_i is what it has spent beyond its budget so far.
 
     Q_i <- max(Q_i + E_i - budget_j, 0). One knob: a larger V keeps utility and lets devices overdraw longer.
@@ -99,10 +125,10 @@ class DriftPlusPenalty(_OverACell):
 
     def initial_state(self) -> PlannerState:
         """Return empty queues, and that nobody has been heard of."""
-        never = np.full(self._num_devices, np.nan)
+        never = np.full(self.num_devices, np.nan)
         return {
             **super().initial_state(),
-            QUEUE: np.zeros(self._num_devices),
+            QUEUE: np.zeros(self.num_devices),
             ASKED_J: never,
             VALUE: never,
             CHARGE: never,
@@ -125,24 +151,16 @@ class DriftPlusPenalty(_OverACell):
             worth = state[VALUE] - self.prices(round_index, state) * state[ASKED_J]
         return asked[~(worth[asked] <= 0.0)]  # NaN: never heard of
 
-    def plan(
-        self,
-        round_index: int,
-        asked: IntArray,
-        reports: Reports,
-        channel: ChannelDraw | None,
-        state: PlannerState,
-    ) -> Plan:
-        """Return the cell's plan at these prices."""
-        priced = self.cell_planner.with_prices(self.prices(round_index, state))
-        return priced.plan(round_index, asked, reports, channel, state)
+    def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
+        """Return the cell's planner at these prices."""
+        return self.cell_planner.with_prices(self.prices(round_index, state))
 
     def after(
         self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
     ) -> PlannerState:
         """Return the queues after the round, and what it told of values, joules and charges."""
         after = super().after(round_index, reports, plan, outcome, state)
-        energy_j, who = _energy_j(outcome), reports.device_index
+        energy_j, who = spent_j(outcome), reports.device_index
         queue = np.maximum(state[QUEUE] + energy_j - self.budget_j, 0.0)
         if self.frame and (round_index + 1) % self.frame == 0:
             queue = np.zeros_like(queue)
@@ -150,13 +168,7 @@ class DriftPlusPenalty(_OverACell):
         asked_j[who] = _mean_after(asked_j[who], energy_j[who])
         if plan.scaled_contribution is not None:
             value[who] = _mean_after(value[who], plan.scaled_contribution[who])
-        battery = outcome.battery
-        heard = (
-            {CHARGE: state[CHARGE], CAPACITY: state[CAPACITY]}
-            if battery is None
-            else {CHARGE: battery.charge_j, CAPACITY: battery.capacity_j}
-        )
-        return {**after, QUEUE: queue, ASKED_J: asked_j, VALUE: value, **heard}
+        return {**after, QUEUE: queue, ASKED_J: asked_j, VALUE: value, **heard_batteries(outcome, state)}
 
     def describe(self) -> Mapping[str, Any]:
         """Return the inner planner's words and the knobs."""
@@ -168,53 +180,50 @@ class DriftPlusPenalty(_OverACell):
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantPrices(_OverACell):
+class ConstantPrices(OverACell):
     """Prices a joule of each device the same in all rounds: the best policy that never looks back."""
 
     price: float | Sequence[float] = 0.0  # [1/J], beside eta_1: one for all, or one a device
 
-    def plan(
-        self,
-        round_index: int,
-        asked: IntArray,
-        reports: Reports,
-        channel: ChannelDraw | None,
-        state: PlannerState,
-    ) -> Plan:
-        """Return the cell's plan at these prices."""
-        own = np.broadcast_to(np.asarray(self.price, dtype=np.float64), (self._num_devices,))
-        priced = self.cell_planner.with_prices(self.cell_planner.aims.energy_weight + own)
-        return priced.plan(round_index, asked, reports, channel, state)
+    def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
+        """Return the cell's planner at these prices."""
+        del round_index, state
+        own = np.broadcast_to(np.asarray(self.price, dtype=np.float64), (self.num_devices,))
+        return self.cell_planner.with_prices(self.cell_planner.aims.energy_weight + own)
 
 
 @dataclass(frozen=True, eq=False)
-class CappedRounds(_OverACell):
+class CappedRounds(OverACell):
     """Lets no device spend more than ``budget_j`` in a round: what its upload may take is what is left of it.
 
     What it takes otherwise is known from its last round; who cannot listen and compute for so little is asked
-    all the same, and overdraws.
+    all the same, and overdraws. With ``saves`` what it has not spent so far is kept for later rounds, and who
+    has not saved enough to listen and compute is not asked.
     """
 
     budget_j: float = 1.0
+    saves: bool = False
 
     def initial_state(self) -> PlannerState:
         """Return that nobody has been heard of."""
-        return {**super().initial_state(), ASKED_J: np.zeros(self._num_devices)}
+        return {**super().initial_state(), ASKED_J: np.zeros(self.num_devices)}
 
-    def plan(
-        self,
-        round_index: int,
-        asked: IntArray,
-        reports: Reports,
-        channel: ChannelDraw | None,
-        state: PlannerState,
-    ) -> Plan:
-        """Return the cell's plan with a limit on each upload."""
+    def left_j(self, round_index: int, state: PlannerState) -> FloatArray:
+        """Return what each device's upload may take in this round; negative: not even the rest is there."""
+        saved_j = (round_index + 1) * self.budget_j - state[SPENT] if self.saves else self.budget_j
+        return np.asarray(saved_j - state[ASKED_J])
+
+    def ask(self, round_index: int, state: PlannerState) -> IntArray:
+        """Return whom the inner planner asks, but for those that have not saved enough."""
+        asked = super().ask(round_index, state)
+        return asked[self.left_j(round_index, state)[asked] >= 0.0] if self.saves else asked
+
+    def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
+        """Return the cell's planner with a limit on each upload."""
         aims = self.cell_planner.aims
         given_j = np.inf if aims.max_energy_j is None else aims.max_energy_j
-        limit_j = np.minimum(given_j, np.maximum(self.budget_j - state[ASKED_J], 0.0))
-        limited = replace(self.cell_planner, aims=replace(aims, max_energy_j=limit_j))
-        return limited.plan(round_index, asked, reports, channel, state)
+        limit_j = np.minimum(given_j, np.maximum(self.left_j(round_index, state), 0.0))
+        return replace(self.cell_planner, aims=replace(aims, max_energy_j=limit_j))
 
     def after(
         self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
@@ -229,7 +238,7 @@ class CappedRounds(_OverACell):
 
 
 @dataclass(frozen=True, eq=False)
-class UntilSpent(_OverACell):
+class UntilSpent(OverACell):
     """Plans as if there were no budget, and no longer asks a device that has spent ``total_j``."""
 
     total_j: float = 1.0

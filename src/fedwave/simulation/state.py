@@ -37,7 +37,9 @@ class State:
         parts: dict[str, Mapping[str, Tensor]] = {
             "parameters": self.parameters,
             "server_step": self.server_step,
-            "planner": {name: torch.from_numpy(array) for name, array in self.planner.items()},
+            "planner": {
+                name: torch.tensor(array) for name, array in self.planner.items()
+            },  # no shared memory
             "ledger": _to_tensors(self.ledger),
             "charge": _to_tensors(self.charge),
             "penalties": _to_tensors(self.penalties),
@@ -80,7 +82,7 @@ class State:
 def _to_tensors(part: Ledger | Charge | PenaltyState | None) -> dict[str, Tensor]:
     if part is None:
         return {}
-    return {name: torch.from_numpy(array) for name, array in part.to_arrays().items()}
+    return {name: torch.tensor(array) for name, array in part.to_arrays().items()}
 
 
 def _to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
