@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"server", "devices", "simulation", "experiments", "runs", "plots", "pages"},
     "cli": GROUND
     | DISCIPLINES
-    | {"server", "simulation", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
+    | {"server", "theory", "simulation", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
     "testing": GROUND | DISCIPLINES | {"server"},

@@ -18,6 +18,7 @@ from fedwave.cli.explore import explore
 from fedwave.cli.presets import new, presets
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
+from fedwave.cli.theory import theory
 
 PACKAGES = ("numpy", "scipy", "torch", "pydantic")  # on which the last bits of a result may depend
 
@@ -68,4 +69,5 @@ app.command(name="allocate")(allocate_command)
 app.command(name="account")(account_command)
 app.command(name="calibrate")(calibrate)
 app.command(name="reproduce")(reproduce_command)
+app.command(name="theory")(theory)
 app.command(name="explore")(explore)

@@ -22,7 +22,7 @@ def final_table(runs: Sequence[FinishedRun]) -> Table:
     metric = common_metric(runs)
     over_cell, has_carbon = any(run.has_cell for run in runs), _has_carbon(runs)
     scale, unit = (100.0, " %") if metric.is_share else (1.0, "")
-    table = _table(
+    table = text_table(
         "run",
         "dataset",
         "seeds",
@@ -70,7 +70,7 @@ def cost_table(runs: Sequence[FinishedRun], *, target: float | None = None) -> T
     wanted = common_target(runs) if target is None else _checked_target(target, metric)
     shown = f"{wanted:.0%}" if metric.is_share else f"{wanted:.3g}"
     carbon = ("gCO2",) if _has_carbon(runs) else ()
-    table = _table("run", f"rounds to {shown}", "seconds", "joules", *carbon, "reached by")
+    table = text_table("run", f"rounds to {shown}", "seconds", "joules", *carbon, "reached by")
     for name, group in group_by_name(runs).items():
         paid = [(run, cost) for run in group if (cost := run.cost_of_reaching(wanted)) is not None]
         costs = [cost for _, cost in paid]
@@ -98,8 +98,13 @@ def _checked_target(target: float, metric: Metric) -> float:
     return target
 
 
-def _table(*headings: str) -> Table:
+def text_table(*headings: str) -> Table:
+    """Return an empty table with these headings; what names a row stands left, numbers right."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
-        table.add_column(heading, no_wrap=True, justify="left" if heading in ("run", "dataset") else "right")
+        table.add_column(
+            heading,
+            no_wrap=True,
+            justify="left" if heading in ("run", "dataset", "before round") else "right",
+        )
     return table

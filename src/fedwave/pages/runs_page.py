@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -15,9 +16,12 @@ from fedwave.intervals import interval
 from fedwave.pages.page import Section, html_table, page
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_over_seeds
 from fedwave.plots.runs import run_chart
+from fedwave.plots.theory import theory_chart
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, ROUNDS, read_table
+from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, theory_header, theory_rows, verdict
+from fedwave.runs.theory_snapshots import read_snapshots
 
 Groups = dict[str, list[FinishedRun]]
 
@@ -37,6 +41,7 @@ def runs_page(runs: Sequence[FinishedRun]) -> str:
         Section("results", "Results", _final(groups, runs), [run_chart(runs)]),
         *_selection(groups),
         *_over_a_cell({name: group for name, group in groups.items() if group[0].has_cell}),
+        *_theory(groups),
         Section("differences", "What differs between the runs", _differences(groups)),
         Section("settings", "All settings", _settings(groups)),
     ]
@@ -170,6 +175,23 @@ def _terms(groups: Groups) -> Chart:
         panels.append(ChartPanel("", "round", f"{label} of a round", tuple(series)))
     caption = "Problem (P) of each round: the objective and its terms, before weighting."
     return Chart("terms", "Objective by round", caption, tuple(panels), 4)
+
+
+def _theory(groups: Groups) -> list[Section]:
+    """Return what the theory says of the runs on which ``fedwave theory`` was called."""
+    texts: list[str] = []
+    charts: list[Chart] = []
+    for name, group in groups.items():
+        for run in group:
+            snapshots = read_snapshots(run.path)
+            if snapshots:
+                rows = theory_rows(snapshots, (*CONSTANTS, *SAYINGS))
+                heading = (
+                    f"<h3>{escape(name)}, seed {run.experiment.seed}</h3><p>{escape(verdict(snapshots))}</p>"
+                )
+                texts.append(heading + html_table(theory_header(snapshots), rows))
+                charts.append(replace(theory_chart(snapshots), name=f"theory-{len(charts)}"))
+    return [Section("theory", "What the theory says", "".join(texts), charts)] if texts else []
 
 
 def _flat_settings(run: FinishedRun) -> dict[str, Any]:

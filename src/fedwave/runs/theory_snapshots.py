@@ -1,0 +1,279 @@
+"""What the theory says of a run at some of its models: constants, penalties, promised and seen falls of F."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from fedwave.csv_table import read_table
+from fedwave.devices.base import Devices
+from fedwave.devices.work import LocalWork, as_float64
+from fedwave.errors import RunError
+from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
+from fedwave.experiments.schema import GIVEN, Experiment
+from fedwave.files import replace_file
+from fedwave.learning import Parameters
+from fedwave.learning.parameters import stack_copies
+from fedwave.rng import Stream, generator
+from fedwave.runs.checks import require_fitting_state
+from fedwave.runs.folder import ENVIRONMENT, RunFolder
+from fedwave.runs.provenance import identity, require_same_run
+from fedwave.selection import Penalties
+from fedwave.simulation.facts import RoundFacts
+from fedwave.simulation.round import play_round
+from fedwave.simulation.simulation import Simulation
+from fedwave.simulation.state import State
+from fedwave.theory import (
+    Constants,
+    corollary_1_bound,
+    largest_meta_lr,
+    meta_dissimilarity,
+    meta_smoothness,
+    similarity_penalty,
+    theorem_1_bound,
+    variance_penalty,
+)
+from fedwave.theory.curvature import as_rows
+from fedwave.theory.estimates import Effort, LocalEstimates, estimate_constants
+from fedwave.theory.learner import Learner
+from fedwave.units import FloatArray
+
+THEORY = "theory.csv"
+MAX_PAIRWISE = 200  # devices whose meta-gradients are compared with each other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One row of theory.csv. Constants are local, the largest over the devices measured; NaN: not defined."""
+
+    round: int
+    smoothness: float  # L
+    smoothness_median: float
+    gradient_bound: float  # zeta
+    hessian_lipschitz: float  # rho
+    gradient_noise: float  # sigma_G
+    hessian_noise: float  # sigma_H
+    gradient_dissimilarity: float  # gamma_G
+    hessian_dissimilarity: float  # gamma_H
+    meta_smoothness: float  # L_F
+    rate_over_limit: float  # beta over the largest for which Corollary 1 speaks
+    meta_dissimilarity: float  # Gamma
+    largest_distance: float  # of two meta-gradients: the least that Gamma could be
+    similarity_printed: float  # lambda_1 by Eq. (19)
+    similarity_corrected: float
+    similarity_used: float
+    variance: float  # lambda_2 by Eq. (20)
+    variance_used: float
+    norm_min: float  # of the devices' meta-gradients
+    norm_median: float
+    norm_max: float
+    below_printed: float  # shares of devices below the turning point
+    below_corrected: float
+    below_used: float
+    within_30_degrees: (
+        float  # share of devices whose u_i > 0 with the true ||grad F - grad F_i|| and no noise
+    )
+    global_norm: float  # of grad F, the mean of the meta-gradients
+    correlation: float  # of ||g_i|| with the first-order gain g_i . grad F
+    promised_printed: float  # fall of F by Theorem 1; NaN if there are several local steps or nobody uploads
+    promised_corrected: float
+    promised_used: float  # by Corollary 1 with the penalties that are used
+    seen: float  # fall of F, over all training devices
+    seconds: float  # that the constants took
+
+
+def open_run(path: Path, *, data_dir: Path | None = None) -> tuple[Experiment, Simulation, list[State]]:
+    """Return a run's settings, its simulation, its first state and the one that it came to."""
+    folder = RunFolder.open(path)
+    experiment = folder.experiment()
+    data = load_experiment_dataset(experiment, data_dir=data_dir)
+    own = load_split(experiment, data) if experiment.partition.kind == GIVEN else None
+    require_same_run(folder.path, folder.read_json(ENVIRONMENT), experiment, data, own)
+    simulation = build_simulation(experiment, dataset=data, split=own)
+    state = folder.load_checkpoint(identity(experiment, data, own))
+    if state is None:
+        raise RunError(f"{path} has no checkpoint yet. Let the run come to its first round.")
+    require_fitting_state(path, state, simulation)
+    last = state.to(simulation.train.torch_device)
+    return experiment, simulation, [simulation.initial_state(), *([last] if last.next_round else [])]
+
+
+def played_states(simulation: Simulation, devices: Devices, *, last: int, every: int) -> Iterator[State]:
+    """Yield the states before rounds 0, ``every``, … up to ``last``, as the run comes to them."""
+    state = simulation.initial_state()
+    while True:
+        if state.next_round % every == 0:
+            yield state
+        if state.next_round >= last:
+            return
+        state, _ = play_round(simulation.federation, devices, state)
+
+
+def take_snapshots(
+    experiment: Experiment, simulation: Simulation, states: Sequence[State] | None, *, effort: Effort,
+    last: int = 0, every: int = 1,
+) -> Iterator[Snapshot]:  # fmt: skip
+    """Yield a snapshot at each of the states, or at those that the run comes to, see ``played_states``."""
+    algorithm = experiment.algorithm
+    learner = Learner.of(simulation.local, inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
+    with closing(simulation.open_devices()) as devices:
+        for state in states or played_states(simulation, devices, last=last, every=every):
+            yield take_snapshot(simulation, devices, state, learner=learner, effort=effort)
+
+
+def take_snapshot(
+    simulation: Simulation, devices: Devices, state: State, *, learner: Learner, effort: Effort
+) -> Snapshot:
+    """Return what the theory says of a model, and what becomes of it in the round that follows."""
+    local, k, theta = simulation.local, state.next_round, state.parameters
+    estimates = estimate_constants(
+        local.model, local.task, local.pool, theta, step_length=learner.meta_lr, effort=effort,
+        rng=generator(local.seed, Stream.THEORY, k), chunk_samples=local.chunk_samples,
+    )  # fmt: skip
+    gradients, losses = meta_gradients(local, k, theta, meta_lr=learner.meta_lr)
+    after, facts = play_round(simulation.federation, devices, state)
+    _, later = meta_gradients(local, k, after.parameters, meta_lr=learner.meta_lr)
+    own = local.similarity_penalty, local.variance_penalty
+    used = Penalties(*own) if facts.penalties is None else facts.penalties.used
+    return Snapshot(
+        round=k,
+        **_of_constants(estimates, learner),
+        **_of_penalties(estimates.constants(), learner, used, gradients, local),
+        **_of_gradients(gradients),
+        **_promises(estimates.constants(), learner, used, facts),
+        seen=float(losses.mean() - later.mean()),
+        seconds=estimates.seconds,
+    )
+
+
+def meta_gradients(
+    local: LocalWork, round_index: int, parameters: Parameters, *, meta_lr: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return every device's gradient at the global model, (n, numbers), and its loss: F_i of a meta-learner.
+
+    Both are of its whole sets, also where it draws batches. A local step of plain descent goes by beta times
+    the gradient, so that the step says what it was.
+    """
+    one_step = replace(local, num_local_steps=1, query_batch_size=None)
+    found: dict[int, tuple[FloatArray, float]] = {}
+    for chunk in local.chunks(np.arange(len(local.pool), dtype=np.int64)):
+        done = one_step.compute(round_index, parameters, chunk)
+        moved = as_rows(stack_copies(parameters, len(chunk))).double() - as_rows(done.parameters).double()
+        rows = as_float64(moved) / meta_lr
+        found |= {int(at): (rows[row], float(done.loss[row])) for row, at in enumerate(chunk)}
+    ordered = [found[at] for at in range(len(local.pool))]
+    return np.array([row for row, _ in ordered]), np.array([loss for _, loss in ordered])
+
+
+def _of_constants(estimates: LocalEstimates, learner: Learner) -> dict[str, float]:
+    constants = estimates.constants()
+    limit = largest_meta_lr(constants, inner_lr=learner.inner_lr, num_local_steps=learner.num_local_steps)
+    return {
+        **{field.name: getattr(constants, field.name) for field in fields(Constants)},
+        "smoothness_median": float(np.median(estimates.local_smoothness)),
+        "meta_smoothness": meta_smoothness(constants, inner_lr=learner.inner_lr),
+        "meta_dissimilarity": meta_dissimilarity(constants, inner_lr=learner.inner_lr),
+        "rate_over_limit": learner.meta_lr / limit,
+    }
+
+
+def _of_penalties(
+    constants: Constants, learner: Learner, used: Penalties, gradients: FloatArray, local: LocalWork
+) -> dict[str, float]:
+    noise = learner.meta_noise(constants)
+    options = {"inner_lr": learner.inner_lr, "meta_lr": learner.meta_lr}
+    printed, corrected = (
+        similarity_penalty(
+            constants, noise, num_local_steps=learner.num_local_steps, as_printed=as_printed, **options
+        )
+        for as_printed in (True, False)
+    )
+    variance = variance_penalty(constants, inner_lr=learner.inner_lr)
+    norms, samples = np.linalg.norm(gradients, axis=1), local.pool.num_samples
+
+    def below(penalties: Penalties) -> float:
+        return float(np.mean(norms < penalties.turning_point(samples)))
+
+    return {
+        "similarity_printed": printed,
+        "similarity_corrected": corrected,
+        "similarity_used": used.similarity,
+        "variance": variance,
+        "variance_used": used.variance,
+        "below_printed": below(Penalties(printed, variance)),
+        "below_corrected": below(Penalties(corrected, variance)),
+        "below_used": below(used),
+    }
+
+
+def _of_gradients(gradients: FloatArray) -> dict[str, float]:
+    """Return what needs no constants: lengths, distances, and how lengths go with first-order gains."""
+    norms, mean = np.linalg.norm(gradients, axis=1), gradients.mean(0)
+    gains = gradients @ mean
+    away = np.linalg.norm(gradients - mean, axis=1)
+    some = gradients[np.linspace(0, len(gradients) - 1, min(len(gradients), MAX_PAIRWISE)).astype(np.int64)]
+    squares = (some**2).sum(1)
+    apart = squares[:, None] + squares - 2.0 * some @ some.T
+    is_flat = norms.std() == 0.0 or gains.std() == 0.0
+    return {
+        "norm_min": float(norms.min()),
+        "norm_median": float(np.median(norms)),
+        "norm_max": float(norms.max()),
+        "global_norm": float(np.linalg.norm(mean)),
+        "largest_distance": math.sqrt(max(float(apart.max()), 0.0)),
+        "within_30_degrees": float(np.mean(norms > 2.0 * away)),
+        "correlation": math.nan if is_flat else float(np.corrcoef(norms, gains)[0, 1]),
+    }
+
+
+def _promises(constants: Constants, learner: Learner, used: Penalties, facts: RoundFacts) -> dict[str, float]:
+    """Return the falls of F that Theorem 1 and Corollary 1 promise of the devices whose uploads arrived."""
+    received = facts.outcome.received
+    reports = facts.reports.of(received)
+    promised = dict.fromkeys(("promised_printed", "promised_corrected", "promised_used"), math.nan)
+    if len(reports) == 0:
+        return promised
+    promised["promised_used"] = corollary_1_bound(
+        reports.gradient_norms, reports.num_samples, similarity_penalty=used.similarity,
+        variance_penalty=used.variance, meta_lr=learner.meta_lr,
+    )  # fmt: skip
+    if learner.num_local_steps == 1:
+        noise = np.sqrt(learner.meta_variances(constants))[received]
+        for name in ("printed", "corrected"):
+            promised[f"promised_{name}"] = theorem_1_bound(
+                reports.gradient_norms[:, 0], noise, constants=constants, inner_lr=learner.inner_lr,
+                meta_lr=learner.meta_lr, as_printed=name == "printed",
+            )  # fmt: skip
+    return promised
+
+
+def write_snapshots(path: Path, snapshots: Sequence[Snapshot]) -> Path:
+    """Write theory.csv into a folder, a row for each snapshot, to the last bit; return where it is."""
+    names = [field.name for field in fields(Snapshot)]
+    lines = [",".join(names)]
+    lines += [",".join(repr(getattr(one, name)) for name in names) for one in snapshots]
+    replace_file(path / THEORY, ["\n".join([*lines, ""]).encode()])
+    return path / THEORY
+
+
+def read_snapshots(path: Path) -> list[Snapshot]:
+    """Return the snapshots of a folder; none if it has no theory.csv."""
+    if not (path / THEORY).exists():
+        return []
+    fix = "Make it again with: fedwave theory"
+    table = read_table(path / THEORY, what="table of the theory", error=RunError, fix=fix)
+    names = [field.name for field in fields(Snapshot)]
+    try:
+        columns = {name: [float(cell) for cell in table.column(name)] for name in names}
+    except ValueError as error:
+        raise RunError(f"{path / THEORY} holds what is no number ({error}). {fix} {path}") from error
+    rounds = [int(number) for number in columns.pop("round")]
+    return [
+        Snapshot(round=number, **{name: values[row] for name, values in columns.items()})
+        for row, number in enumerate(rounds)
+    ]
