@@ -12,7 +12,20 @@ from hypothesis import strategies as st
 from fedwave.allocation import AllocationProblem
 from fedwave.wireless.rate import RadioPower, RateModel
 
-FEATURES = ("circuit", "errors", "outage", "rate", "round", "energy", "floors", "delay", "static", "prices")
+FEATURES = (
+    "circuit",
+    "errors",
+    "outage",
+    "rate",
+    "round",
+    "energy",
+    "floors",
+    "delay",
+    "static",
+    "prices",
+    "own_delay",
+    "own_circuit",
+)
 
 
 def paper_problem(
@@ -86,6 +99,13 @@ def link_terms(rng: np.random.Generator, features: Collection[str], num_devices:
         terms["min_frequency_hz"] = rng.uniform(0, 0.8, num_devices) * (rng.random(num_devices) > 0.3)
     if "delay" in features:
         terms["max_delay_s"] = scale(-0.3, 1.3)
+    if "own_delay" in features:
+        own_s = 10.0 ** rng.uniform(-0.3, 1.3, num_devices)
+        terms["max_delay_s"] = np.where(rng.random(num_devices) < 0.2, np.inf, own_s)
+    if "own_circuit" in features:
+        circuit_w = 10.0 ** rng.uniform(-2, 1, num_devices) * (rng.random(num_devices) > 0.2)
+        efficiency = float(rng.uniform(0.2, 1))
+        terms["radio"] = RadioPower(amplifier_efficiency=efficiency, circuit_power_w=circuit_w)
     if "static" in features:
         terms["static_power_w"] = 10.0 ** rng.uniform(-2, 1, num_devices) * (rng.random(num_devices) > 0.3)
         terms["joules_per_cycle"] = float(rng.choice([0.0, 0.2]))

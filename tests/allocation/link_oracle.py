@@ -25,12 +25,17 @@ class Pair:
         gain = problem.channel_gain[i, m] if problem.channel_gain.ndim == 2 else problem.channel_gain[i]
         self.noise = problem.interference_w[m] + problem.bandwidth_hz * problem.noise_psd_w_per_hz
         self.gain = float(gain)
+        self.circuit_w = float(np.broadcast_to(problem.radio.circuit_power_w, problem.num_devices)[i])
+        limit_s = np.inf if problem.max_delay_s is None else problem.max_delay_s
+        self.deadline_s = float(np.broadcast_to(limit_s, problem.num_devices)[i])
         self.top = self.gain * problem.max_power_w[i] / self.noise
         self.snr = np.zeros(0)
         if self.top <= 0:
             return
         rate = problem.rate
+        slowest = nat_time(problem) / self.deadline_s
         marks = [self.top, rate.min_snr, problem.min_snr, rate.max_snr, self._cheapest()]
+        marks.append(math.expm1(slowest) if slowest < 600 else math.inf)
         marks = [mark for mark in marks if 0 < mark <= self.top]
         low = min(1e-9, 1e-3 * self.top)
         snr = np.unique(np.concatenate([np.geomspace(low, self.top, num_points), marks]))
@@ -58,7 +63,7 @@ class Pair:
 
     def energy(self, snr):
         drain = snr * self.noise / self.gain / self.problem.radio.amplifier_efficiency
-        return (drain + self.problem.radio.circuit_power_w) * self.delay(snr)
+        return (drain + self.circuit_w) * self.delay(snr)
 
     def worth(self, snr):
         """Return u times success minus the energy's cost; minus infinity where a limit is broken."""
@@ -69,6 +74,7 @@ class Pair:
             success = np.exp(-(problem.packet_error_waterfall or 0.0) / snr)
         value = problem.contribution[self.i] * success - self.price * energy
         fits = (snr <= self.top * _SLACK) & (snr * _SLACK >= max(problem.min_snr, problem.rate.min_snr))
+        fits &= self.delay(snr) <= self.deadline_s * _SLACK
         if problem.max_energy_j is not None:
             fits &= energy <= problem.max_energy_j[self.i] * _SLACK
         return np.where(fits, value, -np.inf)
@@ -167,7 +173,6 @@ def best_by_link_brute_force(problem: AllocationProblem) -> float:
     pairs = {
         (i, m): Pair(problem, i, m) for i in range(problem.num_devices) for m in range(problem.num_blocks)
     }
-    nat_time = problem.model_bits * math.log(2) / (problem.bandwidth_hz * problem.rate.efficiency)
     for chosen in assignments(problem.num_devices, problem.num_blocks):
         members = [pairs[pair] for pair in chosen]
         top = min(member.top for member in members)
@@ -176,11 +181,9 @@ def best_by_link_brute_force(problem: AllocationProblem) -> float:
             continue
         marks = [mark for member in members for mark in member.marks if mark <= top]
         low = 1e-7 * top
-        if problem.max_delay_s is not None and nat_time < 600 * problem.max_delay_s:
-            marks.append(min(top, math.expm1(nat_time / problem.max_delay_s)))
         grid = np.unique(np.concatenate([np.geomspace(low, top, 200), marks, [top]]))
         for _ in range(7):
-            value = _total(problem, members, computing, grid, nat_time, end)
+            value = _total(problem, members, computing, grid, end)
             place = int(np.argmax(value))
             best = max(best, float(value[place]))
             if not np.isfinite(value[place]):
@@ -190,10 +193,12 @@ def best_by_link_brute_force(problem: AllocationProblem) -> float:
     return best
 
 
-def _total(problem, members, computing, snr, nat_time, end):
-    delay = nat_time / np.log1p(snr)
+def nat_time(problem):
+    return problem.model_bits * math.log(2) / (problem.bandwidth_hz * problem.rate.efficiency)
+
+
+def _total(problem, members, computing, snr, end):
+    delay = nat_time(problem) / np.log1p(snr)
     value = sum(member.best(snr) for member in members) - problem.delay_weight * delay
     value = value - computing.by(end - delay)
-    if problem.max_delay_s is not None:
-        value = np.where(delay <= problem.max_delay_s * _SLACK, value, -np.inf)
     return np.where(np.isnan(value), -np.inf, value)

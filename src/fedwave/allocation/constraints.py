@@ -89,15 +89,12 @@ def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Itera
         gain = float(problem.gain_of(i, m))
         yield f"device {i} sends nothing on block {m} ({watts:g} W at a gain of {gain:g}): it never finishes"
     device, power, delay = device[ends], power[ends], delay[ends]
-    deadline = problem.max_delay_s
-    if deadline is not None and problem.access == "tdma":
-        end = np.cumsum(delay)
-        for k in np.flatnonzero(exceeds(end, deadline)):
-            yield f"device {device[k]} uploads until {end[k]:g} s, above {deadline:g} (max_delay_s)"
-    elif deadline is not None:
-        for k in np.flatnonzero(exceeds(delay, deadline)):
-            yield f"device {device[k]} uploads for {delay[k]:g} s, above {deadline:g} (max_delay_s)"
-    energy, most = problem.upload_energy_j(power, delay), problem.energy_limit_of(device)
+    deadline = np.broadcast_to(problem.deadline_of(device), delay.shape)
+    is_tdma = problem.access == "tdma"
+    end, verb = (np.cumsum(delay), "until") if is_tdma else (delay, "for")
+    for k in np.flatnonzero(exceeds(end, deadline)):
+        yield f"device {device[k]} uploads {verb} {end[k]:g} s, above {deadline[k]:g} (max_delay_s)"
+    energy, most = problem.upload_energy_j(device, power, delay), problem.energy_limit_of(device)
     for k in np.flatnonzero(exceeds(energy, most)):
         yield f"device {device[k]} uploads with {energy[k]:g} J, above {most[k]:g} (max_energy_j)"
     snr = upload_snr(problem, device, allocation.block_of_device[device], power, width)

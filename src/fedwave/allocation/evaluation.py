@@ -71,8 +71,8 @@ def _broken_off(problem: AllocationProblem, plan: Allocation, costs: DeviceCosts
     power_w, time_s = plan.transmit_power_w[device], costs.upload_delay_s[device]
     limit_s = longest_upload_s(
         power_w,
-        radio=problem.radio,
-        max_delay_s=problem.max_delay_s,
+        radio=problem.radio.of(device),
+        max_delay_s=problem.deadline_of(device),
         max_energy_j=None if problem.max_energy_j is None else problem.energy_limit_of(device),
     )
     if problem.max_round_delay_s is not None:
@@ -83,7 +83,7 @@ def _broken_off(problem: AllocationProblem, plan: Allocation, costs: DeviceCosts
     time_s = np.where(is_linked, np.where(is_late, limit_s, time_s), 0.0)
     energy_j = costs.upload_energy_j[device].copy()
     changed = (is_late | ~is_linked) & (power_w > 0)
-    energy_j[changed] = problem.upload_energy_j(power_w[changed], time_s[changed])
+    energy_j[changed] = problem.upload_energy_j(device[changed], power_w[changed], time_s[changed])
     arrives = np.where(is_late | ~is_linked, 0.0, costs.success_probability[device])
     return replace(
         costs,

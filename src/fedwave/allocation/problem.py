@@ -36,6 +36,7 @@ _FIX_SIGN = {
     "capacitance": "Use 0 to ignore the energy of computing",
     "static_power_w": "Use 0 for a processor that draws nothing but what its clock takes",
     "joules_per_cycle": "Use 0 where all energy depends on the frequency",
+    "max_delay_s": "Give seconds; inf for a device without a deadline",
     "max_energy_j": "Use None for no limit",
     "max_total_energy_j": "Use None for no limit",
     "min_frequency_hz": "Use None for no lower limit",
@@ -70,7 +71,7 @@ class AllocationProblem:
     noise_psd_w_per_hz: float  # N0
     energy_weight: FloatArray | float  # eta_1 [1/J]; (n,): a price of each device's joules
     delay_weight: float  # eta_2 [1/s]
-    max_delay_s: float | None = None  # hard deadline for the upload
+    max_delay_s: FloatArray | float | None = None  # hard deadline for the upload; (n,): of each; inf: none
     max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
     max_total_energy_j: FloatArray | float | None = None  # the same on computing and upload together
     max_compute_delay_s: float | None = None  # hard deadline for the local update
@@ -98,7 +99,8 @@ class AllocationProblem:
                 got = type(getattr(self, name)).__name__
                 raise ProblemError(f"{name} must be a {kind.__name__}, got {got}. See fedwave.wireless.rate.")
         for name in ("max_delay_s", "max_compute_delay_s", "max_round_delay_s"):
-            if getattr(self, name) is not None:
+            value = getattr(self, name)
+            if value is not None and not (name == "max_delay_s" and np.ndim(value)):
                 self._set_scalar(name, must_be_positive=True)
         self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
         gain = real_array(self.channel_gain, "channel_gain")
@@ -109,6 +111,7 @@ class AllocationProblem:
             self._set_array("energy_weight", (self.num_devices,))
         else:
             self._set_scalar("energy_weight", must_be_positive=False)
+        self._set_own_limits()
         for name in _PER_DEVICE:
             shape: tuple[int, ...] = (self.num_devices,)
             if name == "channel_gain" and gain.ndim == 2:
@@ -152,6 +155,30 @@ class AllocationProblem:
     def counts_energy(self) -> bool:
         """Return whether anybody's joules cost anything."""
         return bool(np.any(self.energy_weight))
+
+    @property
+    def has_own_deadlines(self) -> bool:
+        """Return whether each device's upload has a deadline of its own."""
+        return isinstance(self.max_delay_s, np.ndarray)
+
+    @cached_property
+    def longest_delay_s(self) -> float | None:
+        """Return the upload deadline, of several the latest; None: there is none."""
+        if not isinstance(self.max_delay_s, np.ndarray):
+            return self.max_delay_s
+        longest_s = float(self.max_delay_s.max(initial=0.0))
+        return longest_s if 0.0 < longest_s < math.inf else None
+
+    def deadline_of(self, device: IntArray) -> FloatArray | float:
+        """Return the upload deadline of each of these devices, or the one of all; infinite: none."""
+        if isinstance(self.max_delay_s, np.ndarray):
+            return self.max_delay_s[device]
+        return math.inf if self.max_delay_s is None else self.max_delay_s
+
+    def circuit_power_of(self, device: IntArray) -> FloatArray | float:
+        """Return what the circuit of each of these devices draws, or the one number of all [W]."""
+        circuit_w = self.radio.circuit_power_w
+        return circuit_w[device] if isinstance(circuit_w, np.ndarray) else circuit_w
 
     def price_of(self, device: IntArray) -> FloatArray | float:
         """Return eta_1 of each of these devices, or the one number of all."""
@@ -232,8 +259,8 @@ class AllocationProblem:
         deadline_s = math.inf if self.max_compute_delay_s is None else self.max_compute_delay_s
         if self.max_round_delay_s is not None:
             return min(deadline_s, self.max_round_delay_s - self.fixed_delay_s)
-        if deadline_s == math.inf and self.delay_weight == 0.0 and self.max_delay_s is not None:
-            return self.max_delay_s
+        if deadline_s == math.inf and self.delay_weight == 0.0 and self.longest_delay_s is not None:
+            return self.longest_delay_s
         return deadline_s
 
     def gain_of(self, device: IntArray, block: IntArray) -> FloatArray:
@@ -257,15 +284,32 @@ class AllocationProblem:
                 rate_model=self.rate,
             )
 
-    def upload_energy_j(self, power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
-        """Return what an upload drains from the battery: T (p / xi + P_circuit); by default T p, Eq. (29)."""
-        return self.radio.drain_w(power_w) * delay_s
+    def upload_energy_j(self, device: IntArray, power_w: FloatArray, delay_s: FloatArray) -> FloatArray:
+        """Return what uploads drain from batteries: T (p / xi + P_circuit); by default T p, Eq. (29)."""
+        return self.radio.of(device).drain_w(power_w) * delay_s
 
     def energy_limit_of(self, device: IntArray) -> FloatArray:
         """Return each device's upload energy limit in joules, infinite where there is none."""
         if self.max_energy_j is None:
             return np.full(np.shape(device), np.inf)
         return np.asarray(self.max_energy_j)[device]
+
+    def _set_own_limits(self) -> None:
+        """Keep deadlines and circuit powers of each device, if they are arrays, with one value for each."""
+        if self.max_delay_s is not None and np.ndim(self.max_delay_s):
+            self._set_array("max_delay_s", (self.num_devices,), may_be_infinite=True)
+            own_s = np.asarray(self.max_delay_s)
+            if own_s.size and own_s.min() <= 0:
+                device = int(np.argmin(own_s))
+                raise ProblemError(
+                    f"max_delay_s must be > 0, got {own_s[device]:g} at index {device}. Check its unit."
+                )
+        circuit_w = self.radio.circuit_power_w
+        if isinstance(circuit_w, np.ndarray) and circuit_w.shape != (self.num_devices,):
+            raise ProblemError(
+                f"radio.circuit_power_w must have shape ({self.num_devices},), got {circuit_w.shape}. Give "
+                "one value for each device, or one number."
+            )
 
     def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
         value = getattr(self, name)
@@ -328,11 +372,11 @@ class AllocationProblem:
                 f"interference_w + bandwidth_hz * noise_psd_w_per_hz must be > 0, got 0 on block {block}. "
                 "Without noise the rate is infinite; give noise_psd_w_per_hz (thermal noise is 4e-21 W/Hz)."
             )
-        is_unhurried = self.max_delay_s is None and self.max_round_delay_s is None
+        is_unhurried = self._may_wait and self.max_round_delay_s is None
         if self.delay_weight == 0 and self.counts_energy and is_unhurried:
             raise ProblemError(
                 "delay_weight must be > 0 when there is no max_delay_s, got 0. The slowest upload is then "
-                "the cheapest, so no best delay exists; set max_delay_s or a delay_weight > 0."
+                "the cheapest, so no best delay exists; set max_delay_s (of each) or a delay_weight > 0."
             )
         if self.min_frequency_hz is not None:
             is_above = np.asarray(self.min_frequency_hz) > self.max_frequency_hz
@@ -343,6 +387,11 @@ class AllocationProblem:
                     f"{np.asarray(self.min_frequency_hz)[device]:g} > {self.max_frequency_hz[device]:g} at "
                     f"device {device}. Lower it there."
                 )
+
+    @property
+    def _may_wait(self) -> bool:
+        """Return whether somebody's upload has no deadline."""
+        return self.max_delay_s is None or bool(np.isinf(self.max_delay_s).any())
 
 
 def _length(value: Any, name: str) -> int:

@@ -55,6 +55,8 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "joules_per_cycle",
         "max_energy_j",
         "max_total_energy_j",
+        "max_delay_s",
+        "circuit_power_w",
         "csv",
     ),
 }
@@ -74,6 +76,7 @@ _PARTS: dict[str, tuple[str, str]] = {  # values that AllocationProblem has in i
     "amplifier_efficiency": ("radio", "amplifier_efficiency"),
     "circuit_power_w": ("radio", "circuit_power_w"),
 }
+_OWN_OR_SHARED = set(_TABLES["devices"]) & {*_TABLES["limits"], *_TABLES["radio"]}  # one for all, or a list
 _NEEDED = {field.name for field in fields(AllocationProblem) if field.default is MISSING}
 _OF_THE_FILE = ("num_blocks", "csv")  # keys that name no value of a problem
 _CELL_KEYS = ("channel", "fleet", "preset")  # only a radio cell has these
@@ -118,10 +121,13 @@ def parse_problem(
                 raise ProblemError(
                     f"{file} has no {key}. Add it to [{table}], as in `fedwave allocate --example`."
                 )
-    parts: dict[str, dict[str, float]] = {"rate": {}, "radio": {}}
+    parts: dict[str, dict[str, Any]] = {"rate": {}, "radio": {}}
     for key, (part, field) in _PARTS.items():
         if key in values:
             value = values.pop(key)
+            if key == "circuit_power_w" and np.ndim(value) == 1:  # of each device
+                parts[part][field] = value
+                continue
             if np.ndim(value) != 0:
                 raise ProblemError(f"{file} must have one number in {key}, got {value.tolist()}.")
             parts[part][field] = float(value)
@@ -134,10 +140,12 @@ def problem_tables(problem: AllocationProblem) -> dict[str, dict[str, Any]]:
     for table, keys in _TABLES.items():
         tables[table] = {}
         for key in keys:
-            if key in _OF_THE_FILE or (table == "limits" and key in _TABLES["devices"]):
+            if key in _OF_THE_FILE:
                 continue
             part, name = _PARTS.get(key, ("", key))
             value = getattr(getattr(problem, part) if part else problem, name)
+            if key in _OWN_OR_SHARED and (np.ndim(value) == 1) != (table == "devices"):
+                continue
             if value is not None and not (key == "access" and value == "one-block"):
                 tables[table][key] = value if isinstance(value, str) else np.asarray(value).tolist()
     return tables

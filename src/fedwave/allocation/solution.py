@@ -270,7 +270,7 @@ def _account(
     if problem.access == "tdma":
         upload_start[device] = np.cumsum(upload_delay[device]) - upload_delay[device]
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
-    upload_energy[sends] = problem.upload_energy_j(power_w[sends], upload_delay[sends])
+    upload_energy[sends] = problem.upload_energy_j(sends, power_w[sends], upload_delay[sends])
     compute_delay = compute_delay_s(frequency_hz, workload_cycles=problem.workload_cycles)
     return DeviceCosts(
         compute_energy_j=compute_energy_j(

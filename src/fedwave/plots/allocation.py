@@ -38,8 +38,11 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
     axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
     _bars(axes[2], place, entry.upload_energy_j[device], COLOURS[4], "upload energy [J]")
     _timeline(axes[3], place, entry.compute_delay_s[device], entry.upload_delay_s[device], allocation)
-    if problem.max_delay_s is not None:
-        end = allocation.compute_delay_s + problem.max_delay_s
+    if problem.has_own_deadlines:
+        ends = allocation.compute_delay_s + np.asarray(problem.deadline_of(device))
+        axes[3].plot(ends, place, "|", color="black", markersize=12, label="deadline")
+    elif problem.longest_delay_s is not None:
+        end = allocation.compute_delay_s + problem.longest_delay_s
         axes[3].axvline(end, color="black", linestyle="--", linewidth=1)
         axes[3].set_xlim(0, 1.06 * end)
         axes[3].text(

@@ -81,11 +81,11 @@ def longest_upload_s(
     power_w: FloatArray,
     *,
     radio: RadioPower,
-    max_delay_s: float | None = None,
+    max_delay_s: FloatArray | float | None = None,
     max_energy_j: FloatArray | float | None = None,
 ) -> FloatArray:
     """Return when each upload is broken off: at its deadline, or with its last joule; infinite if never."""
-    limit_s = np.full(np.shape(power_w), np.inf if max_delay_s is None else max_delay_s)
+    limit_s = np.array(np.broadcast_to(np.inf if max_delay_s is None else max_delay_s, np.shape(power_w)))
     if max_energy_j is None:
         return limit_s
     drain_w = np.asarray(radio.drain_w(power_w))

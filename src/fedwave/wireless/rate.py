@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.errors import ProblemError
-from fedwave.units import FloatArray
+from fedwave.units import FloatArray, IntArray, real_array
 
 _FEW_BITS = 1e-2  # bit/s/Hz; below, 2^b - 1 would lose digits
 
@@ -62,23 +62,55 @@ class RateModel:
         return np.where(snr < self.min_snr, 0.0, rate) if self.min_snr > 0.0 else np.asarray(rate)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RadioPower:
-    """What sending drains from the battery: p / xi + P_circuit. By default p alone, Eq. (29)."""
+    """What sending drains from the battery: p / xi + P_circuit. By default p alone, Eq. (29).
+
+    ``circuit_power_w`` may be an array with one value for each device of an ``AllocationProblem``.
+    """
 
     amplifier_efficiency: float = 1.0  # xi
-    circuit_power_w: float = 0.0  # drawn for as long as the radio sends
+    circuit_power_w: FloatArray | float = 0.0  # drawn for as long as the radio sends
 
     def __post_init__(self) -> None:
         if not 0.0 < self.amplifier_efficiency <= 1.0:
             raise ProblemError(
                 f"amplifier_efficiency must lie in 0 to 1, got {self.amplifier_efficiency:g}. Usual: 0.3."
             )
-        if not 0.0 <= self.circuit_power_w < math.inf:
-            raise ProblemError(f"circuit_power_w must be >= 0, got {self.circuit_power_w:g}. Use 0 for none.")
+        if np.ndim(self.circuit_power_w):
+            own_w = real_array(self.circuit_power_w, "circuit_power_w").view()
+            own_w.flags.writeable = False
+            object.__setattr__(self, "circuit_power_w", own_w)
+        circuit_w = np.asarray(self.circuit_power_w)
+        wrong = circuit_w[~((circuit_w >= 0.0) & (circuit_w < math.inf))]
+        if wrong.size:
+            raise ProblemError(f"circuit_power_w must be >= 0, got {wrong.flat[0]:g}. Use 0 for none.")
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both drain alike."""
+        if not isinstance(other, RadioPower) or self.amplifier_efficiency != other.amplifier_efficiency:
+            return False
+        return np.array_equal(self.circuit_power_w, other.circuit_power_w)
+
+    def __hash__(self) -> int:
+        """Return the same for those that are equal."""
+        return hash((self.amplifier_efficiency, np.asarray(self.circuit_power_w, dtype=np.float64).tobytes()))
+
+    @property
+    def has_circuit(self) -> bool:
+        """Return whether anybody's circuit draws power."""
+        return bool(np.any(self.circuit_power_w))
+
+    def of(self, device: IntArray) -> RadioPower:
+        """Return what these devices' radios drain."""
+        if not isinstance(self.circuit_power_w, np.ndarray):
+            return self
+        return RadioPower(
+            amplifier_efficiency=self.amplifier_efficiency, circuit_power_w=self.circuit_power_w[device]
+        )
 
     def drain_w(self, transmit_power_w: FloatArray) -> FloatArray:
-        """Return the power that the battery gives while a device sends."""
-        if self.amplifier_efficiency == 1.0 and self.circuit_power_w == 0.0:
+        """Return the power that the battery gives while a device sends; ``of`` makes it that of some."""
+        if self.amplifier_efficiency == 1.0 and not self.has_circuit:
             return transmit_power_w
         return transmit_power_w / self.amplifier_efficiency + self.circuit_power_w

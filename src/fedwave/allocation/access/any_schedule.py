@@ -28,7 +28,7 @@ def bound_of_any_schedule(
     """
     shared = replace(problem, access="shared-band", radio=_without_circuit(problem.radio))
     circuit_w = problem.radio.circuit_power_w
-    if circuit_w > 0.0:
+    if problem.radio.has_circuit:
         power_w = np.where(problem.max_power_w > 0.0, problem.max_power_w, np.inf)
         dearer = 1.0 + circuit_w * problem.radio.amplifier_efficiency / power_w
         shared = replace(

@@ -192,7 +192,7 @@ def slots(problem: AllocationProblem, device: IntArray) -> Band:
         circuit_price=np.zeros(device.shape),  # off between slots: see hold_price
         width_per_s=width,
         hold_price=float(weight.max(initial=0.0))
-        * problem.radio.circuit_power_w
+        * float(np.max(problem.radio.circuit_power_w))
         / width,  # one weight for all
         has_slots=True,
     )

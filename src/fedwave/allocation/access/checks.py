@@ -34,12 +34,18 @@ def check_access(problem: AllocationProblem) -> None:
             f'access "{problem.access}" needs blocks that are alike, got gains or interference that differ '
             "between them. Give one gain per device and one interference, or use one-block."
         )
+    if problem.has_own_deadlines or isinstance(problem.radio.circuit_power_w, np.ndarray):
+        name = "max_delay_s" if problem.has_own_deadlines else "radio.circuit_power_w"
+        raise ProblemError(
+            f'access "{problem.access}" needs one {name} for all, got one for each device. Give one number, '
+            "or use one-block."
+        )
     if problem.max_total_energy_j is not None:
         raise ProblemError(
             f'access "{problem.access}" has no proof with max_total_energy_j, got one. Use one-block, or '
             "max_energy_j for the upload alone."
         )
-    has_circuit = problem.radio.circuit_power_w > 0.0
+    has_circuit = problem.radio.has_circuit
     if problem.waterfall > 0.0:
         raise ProblemError(
             f'access "{problem.access}" has no proof with packet errors, got packet_error_waterfall = '

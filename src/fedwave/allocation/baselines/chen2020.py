@@ -21,7 +21,7 @@ from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.allocation.uploads.assignment import assign_blocks
-from fedwave.allocation.uploads.snr_range import upload_deadline_s, watts_per_snr
+from fedwave.allocation.uploads.snr_range import own_deadline_s, watts_per_snr
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.link import upload_delay_s
@@ -103,6 +103,10 @@ def _criteria(problem: AllocationProblem, device: IntArray) -> tuple[FloatArray,
     criteria = [problem.contribution[device], problem.channel_gain[device] * power, -power]
     if problem.max_energy_j is not None:
         criteria.append(problem.energy_limit_of(device))
+        if isinstance(problem.radio.circuit_power_w, np.ndarray):  # a thirstier circuit may break that limit
+            criteria.append(-problem.radio.circuit_power_w[device])
+    if isinstance(problem.max_delay_s, np.ndarray):
+        criteria.append(problem.max_delay_s[device])
     return tuple(criteria)
 
 
@@ -120,11 +124,10 @@ def _weights(
     rate = problem.rate_bps_of(device, block, power)
     with np.errstate(over="ignore", invalid="ignore"):
         delay = upload_delay_s(rate, model_bits=problem.model_bits)
-        energy = problem.upload_energy_j(power, delay)
+        energy = problem.upload_energy_j(device, power, delay)
     fits = (rate > 0) & ~exceeds(energy, problem.energy_limit_of(device))
     fits &= problem.snr_of(device, block, power) >= problem.min_snr * (1.0 - LIMIT_TOLERANCE)
-    deadline = upload_deadline_s(problem, share=1.0 + LIMIT_TOLERANCE)
-    fits &= delay <= deadline
+    fits &= delay <= own_deadline_s(problem, device, share=1.0 + LIMIT_TOLERANCE)
     if max_delay_s is not None:
         fits &= ~exceeds(delay, max_delay_s)
     if max_energy_j is not None:

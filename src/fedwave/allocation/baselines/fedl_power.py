@@ -59,7 +59,8 @@ def _costs(problem: AllocationProblem, selected: IntArray, snr: FloatArray, watt
     price = np.broadcast_to(np.reshape(problem.price_of(selected), (-1, 1)), snr.shape)[can]
     energy_price = price * snr[can] * watts[can]
     if problem.radio != RadioPower():
-        energy_price = price * problem.radio.drain_w(snr[can] * watts[can])
+        who = np.broadcast_to(selected[:, None], snr.shape)[can]
+        energy_price = price * problem.radio.of(who).drain_w(snr[can] * watts[can])
     cost[can] = (energy_price + problem.delay_weight) * delay
     cost[~can] = _REFUSED * (1.0 + cost.max(initial=0.0))
     return cost

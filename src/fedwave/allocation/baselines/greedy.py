@@ -9,7 +9,7 @@ from fedwave.allocation.computing.cpu_frequency import selfish_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.allocation.uploads.power import best_common_snr
-from fedwave.allocation.uploads.snr_range import snr_cap, snr_floor, watts_per_snr
+from fedwave.allocation.uploads.snr_range import own_snr_floor, snr_cap, watts_per_snr
 from fedwave.units import FloatArray, IntArray
 
 
@@ -38,19 +38,21 @@ def selfish_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -
     It is Lemma 6 with one device. (56) prints log2((1 + hp) / (I + BN0)); the rate is that of Eq. (25). What
     the circuit draws costs by the second, as the delay does.
     """
-    cap, floor = snr_cap(problem, device, block), snr_floor(problem)
+    cap = snr_cap(problem, device, block)
+    floor = np.broadcast_to(own_snr_floor(problem, device), device.shape).tolist()
     radio = problem.radio
     watts = watts_per_snr(problem, device, block)
     if radio.amplifier_efficiency != 1.0:
         watts = watts / radio.amplifier_efficiency
     snr = np.zeros(device.size)
     price = np.broadcast_to(problem.price_of(device), device.shape).tolist()
+    circuit_w = np.broadcast_to(problem.circuit_power_of(device), device.shape).tolist()
     for k in np.flatnonzero(cap > 0):
         snr[k] = best_common_snr(
             price[k] * float(watts[k]),
-            delay_weight=problem.delay_weight + price[k] * radio.circuit_power_w,
+            delay_weight=problem.delay_weight + price[k] * circuit_w[k],
             nat_delay_s=1.0,
-            smallest=floor,
+            smallest=floor[k],
             largest=float(cap[k]),
         )
     return snr

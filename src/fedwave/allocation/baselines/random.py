@@ -8,7 +8,7 @@ from fedwave.allocation.baselines.on_blocks import allocate_on_blocks, draw_bloc
 from fedwave.allocation.computing.cpu_frequency import random_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.allocation.uploads.snr_range import least_affordable_snr, snr_cap, snr_floor
+from fedwave.allocation.uploads.snr_range import least_affordable_snr, own_snr_floor, snr_cap
 from fedwave.units import IntArray
 
 
@@ -22,7 +22,7 @@ def allocate_random(
     status is INFEASIBLE.
     """
     block = draw_blocks(problem, selected.size, rng=rng)
-    cap, floor = snr_cap(problem, selected, block), snr_floor(problem)
+    cap, floor = snr_cap(problem, selected, block), own_snr_floor(problem, selected)
     share = 1.0 - rng.random(selected.size)  # in (0, 1]: power 0 would never finish
     # Power is proportional to SNR on a given block, so a uniform SNR is a uniform power.
     lowest = np.minimum(np.maximum(floor, least_affordable_snr(problem, selected, block)), cap)

@@ -23,7 +23,8 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
     devices with M others at least as good in u, h and, where the limits of the devices differ, h p_max
     and h E_max (E_max, if a circuit draws power): see dominance.py. At any SNR of its own that such a device
     may use, each of those M may use it as well, arrives as surely and takes no more energy. With prices a of
-    their own h / a takes the place of h, a counts by itself if a circuit draws power, and the limits always.
+    their own h / a takes the place of h, a P_circuit counts by itself if a circuit draws power, and the
+    limits always. So do deadlines and circuit powers of their own: see docs/allocation.md.
     """
     num_blocks = problem.num_blocks
     if num_blocks == 0:
@@ -65,7 +66,7 @@ class _Fleet:
     device: IntArray
     contribution: FloatArray
     limits: tuple[FloatArray, ...]  # that count times the gain, each only if devices differ
-    batteries: tuple[FloatArray, ...]  # limits that count as they are, likewise
+    batteries: tuple[FloatArray, ...]  # limits and minus costs that count as they are, likewise
     price: FloatArray | None = None  # a, where each device has its own
     needs_gain: bool = True  # whether the gain itself counts, besides what it is multiplied with
 
@@ -76,19 +77,24 @@ class _Fleet:
             is_able &= may_upload
         device = np.flatnonzero(is_able)
         limits, batteries = [problem.max_power_w[device]], list[FloatArray]()
-        has_circuit = problem.radio.circuit_power_w > 0.0
+        has_circuit = problem.radio.has_circuit
         if problem.max_energy_j is not None:
             # What the circuit draws does not shrink with a better gain, so then E_max itself must be no less.
             (batteries if has_circuit else limits).append(problem.energy_limit_of(device))
+        if problem.has_own_deadlines:
+            batteries.append(np.asarray(problem.deadline_of(device)))
         contribution = problem.contribution[device]
+        circuit_w = np.asarray(problem.circuit_power_of(device))
+        if circuit_w.ndim and (not problem.has_prices or problem.max_energy_j is not None):
+            batteries.append(-circuit_w)
         if not problem.has_prices:
             return cls(device, contribution, _differing(limits), _differing(batteries))
         price = np.asarray(problem.price_of(device))
         # h / a does not say who has the larger h: so each limit counts even where all have the same.
         kept = tuple(limits if _differing(limits) else limits[:1])
-        prices = (-price,) if has_circuit else ()
+        kappas = () if not has_circuit else (-price * circuit_w if circuit_w.ndim else -price,)
         needs_gain = has_circuit and problem.max_energy_j is not None
-        return cls(device, contribution, kept, (*_differing(batteries), *prices), price, needs_gain)
+        return cls(device, contribution, kept, (*_differing(batteries), *kappas), price, needs_gain)
 
     def by_falling_contribution(self) -> _Fleet:
         """Return the same devices, sorted; ties go by index."""

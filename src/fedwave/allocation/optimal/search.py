@@ -80,6 +80,7 @@ class BranchAndBound:
         self._table = table
         self._delay = DelayCost.of(problem)
         self._floor = snr_floor(problem)
+        self._has_kinks = problem.has_own_deadlines
         self._matching: Matching | None = None  # incumbent
         self._snr = 0.0
         self._value = 0.0  # nobody uploads: worth 0
@@ -278,12 +279,17 @@ class BranchAndBound:
         fresh = self._refreshed(node)
         if fresh is not node:
             return [fresh]
+        incumbent = self._snr
+        if self._has_kinks and node.low <= incumbent < node.high and self._is_at_kink():
+            if node.low < incumbent:
+                return self._parted_at_kink(node)
+            incumbent = math.nextafter(incumbent, math.inf)
         at_best = self._at_best(node)
         if self._table.faster is None:
             return self._split(node, at_best)
         new = node.best_snr
-        if node.low <= self._snr <= node.high and self._snr != node.lines.snr:
-            new = self._snr
+        if node.low <= incumbent <= node.high and incumbent != node.lines.snr:
+            new = incumbent
         if new != node.lines.snr:
             lost = self._lost_to_lines(node, at_best)
             if lost > 0.5 * (node.upper_bound - self._value):
@@ -322,6 +328,25 @@ class BranchAndBound:
         cap = max(node.smallest_cap, math.nextafter(cut, math.inf))
         parts = [(node.low, cut, node.smallest_cap), (cut, node.high, cap)]
         return [self._matched(node, *part, lines) for part, lines in zip(parts, (left, right), strict=True)]
+
+    def _is_at_kink(self) -> bool:
+        """Return whether some pair of the incumbent begins to follow the common SNR just there."""
+        if self._matching is None or self._table.faster is None:
+            return False
+        row, column = self._matching.row, self._matching.column
+        return bool((self._table.faster.favourite[row, column] == self._snr).any())
+
+    def _parted_at_kink(self, node: Node) -> list[Node]:
+        """Return the node in two parts, with tangents on either side of the incumbent's SNR.
+
+        A deadline of a device's own makes its worth level up to there and fall at once from there on: no one
+        tangent is exact on both sides.
+        """
+        snr = self._snr
+        above = math.nextafter(snr, math.inf)
+        left = self._matched(node, node.low, snr, node.smallest_cap, self._touching(snr))
+        cap = max(node.smallest_cap, above)
+        return [left, self._matched(node, snr, node.high, cap, self._touching(above))]
 
     def _matched(self, parent: Node, low: float, high: float, cap: float, lines: Lines) -> Node:
         """Return a part of a node, matched at its ends; its bound is no worse than its parent's."""

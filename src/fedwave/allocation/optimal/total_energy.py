@@ -119,19 +119,20 @@ class _Search:
     def uploads(self, first_s: float, last_s: float) -> Allocation:
         """Return the best uploads with the energy left at the last time, and the time left at the first."""
         problem = self.problem
-        deadline = math.inf if problem.max_delay_s is None else problem.max_delay_s
-        if problem.max_round_delay_s is not None:
-            deadline = min(deadline, problem.max_round_delay_s - problem.fixed_delay_s - first_s)
+        deadline: FloatArray | float | None = problem.max_delay_s
         left_j = _left_j(problem, last_s)
-        if deadline <= 0.0:
-            deadline, left_j = 1.0, np.zeros(problem.num_devices)  # nobody has time
+        if problem.max_round_delay_s is not None:
+            left_s = problem.max_round_delay_s - problem.fixed_delay_s - first_s
+            if left_s <= 0.0:
+                left_s, left_j = 1.0, np.zeros(problem.num_devices)  # nobody has time
+            deadline = left_s if deadline is None else np.minimum(deadline, left_s)
         found = self.solve(
             replace(
                 problem,
                 workload_cycles=np.zeros(problem.num_devices),
                 max_total_energy_j=None,
                 max_energy_j=left_j,
-                max_delay_s=None if deadline == math.inf else deadline,
+                max_delay_s=deadline,
                 max_round_delay_s=None,
                 max_compute_delay_s=None,
                 fixed_delay_s=0.0,

@@ -1,4 +1,4 @@
-"""Devices that do best to send faster than they must: because of packet errors, or of circuit power.
+"""Devices that send faster than the others: because of packet errors, circuit power or an early deadline.
 
 A pair with contribution u is worth g(y) = u e^(-m/y) - k e(y) - kappa / ln(1 + y) at an SNR y of its own,
 where k = eta_1 s (I + B N0) / (h xi), kappa = eta_1 s P_circuit and e(y) = y / ln(1 + y). It may take any y
@@ -9,7 +9,8 @@ it is shown that, as a function of e,
 2. for y < m, g rises wherever it is positive.
 
 So each pair has a favourite SNR, the best on [min(m, cap), cap], and a pair that is worth anything is worth
-g(max(x, favourite)): level up to the favourite, then concave and falling.
+g(max(x, favourite)): level up to the favourite, then concave and falling. A deadline of a device's own is a
+least y: its favourite is the best from there on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.uploads.power import LARGEST_SNR, energy_factor, steepness
-from fedwave.allocation.uploads.snr_range import thrifty_snr
+from fedwave.allocation.uploads.snr_range import own_snr_floor, thrifty_snr
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import success_probability
 
@@ -33,8 +34,9 @@ _LARGE = 700.0  # logarithms past this are as good as infinite
 def may_be_faster(problem: AllocationProblem) -> bool:
     """Return whether a device may do best to send faster, or more loudly, than the common SNR asks for."""
     counts_energy = problem.counts_energy or problem.max_energy_j is not None
-    pays_by_the_second = problem.radio.circuit_power_w > 0.0 and counts_energy
-    return pays_by_the_second or problem.waterfall > 0.0 or problem.min_snr > problem.rate.max_snr
+    pays_by_the_second = problem.radio.has_circuit and counts_energy
+    is_louder = problem.waterfall > 0.0 or problem.min_snr > problem.rate.max_snr
+    return pays_by_the_second or is_louder or problem.has_own_deadlines
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +46,7 @@ class FasterUploads:
     favourite: FloatArray  # SNR; a pair sends at the larger of this and the common one
     worth: FloatArray  # g at the favourite: u times its success, minus its energy's cost
     waterfall: float  # m
-    circuit_cost: FloatArray | float  # kappa = eta_1 s P_circuit; an array where prices differ
+    circuit_cost: FloatArray | float  # kappa = eta_1 s P_circuit; an array where prices or circuits differ
 
     def tangent(self, snr: float) -> tuple[float, float, float, float]:
         """Return intercepts and slopes in e, at an SNR, of the success and of -1 / ln(1 + x): a, b, c, d.
@@ -70,14 +72,16 @@ def faster_uploads(
     """Return each pair's favourite SNR up to its own cap, and its worth there. All arrays have one shape."""
     waterfall = problem.waterfall
     # A threshold below the rate's cap is a floor of the common SNR already.
-    threshold = problem.min_snr if problem.min_snr > problem.rate.max_snr else 0.0
-    circuit_cost = problem.price_of(device) * problem.nat_delay_s * problem.radio.circuit_power_w
+    threshold: FloatArray | float = problem.min_snr if problem.min_snr > problem.rate.max_snr else 0.0
+    if problem.has_own_deadlines:
+        threshold = np.maximum(threshold, own_snr_floor(problem, device))
+    circuit_cost = problem.price_of(device) * problem.nat_delay_s * problem.circuit_power_of(device)
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
     if waterfall == 0.0:
         favourite = np.minimum(np.maximum(thrifty_snr(problem, device, block), threshold), own_cap)
     else:
         favourite = own_cap.copy()
-        low = np.minimum(max(waterfall, threshold), own_cap)
+        low = np.minimum(np.maximum(waterfall, threshold), own_cap)
         is_open = (own_cap > low) & (unit_cost > 0) & (contribution > 0)
         favourite[is_open] = _favourites(
             contribution[is_open],

@@ -11,8 +11,8 @@ from fedwave.allocation.tolerance import LIMIT_TOLERANCE, missed_by
 from fedwave.allocation.uploads.power import LARGEST_SNR
 from fedwave.allocation.uploads.snr_range import (
     energy_at,
+    own_snr_floor,
     snr_cap,
-    snr_floor,
     snr_of_energy_limit,
     thrifty_snr,
     watts_per_snr,
@@ -65,15 +65,17 @@ def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> s
     best = int(np.argmin(misses(problem, pairs, block)))
     pair, on = pairs[best : best + 1], block[best : best + 1]
     power_cap = problem.snr_of(pair, on, problem.max_power_w[pair])
-    slow = {name: float(share[0]) for name, share in _shares(problem, power_cap).items()}
+    slow = {name: float(share[0]) for name, share in _shares(problem, pair, power_cap).items()}
     name = max(slow, key=lambda key: slow[key], default="")
     if name and slow[name] > LIMIT_TOLERANCE:
-        return f"device {device} {_too_slow(problem, name, power_cap)}: it {missed_by(slow[name], name)}"
+        return (
+            f"device {device} {_too_slow(problem, device, name, power_cap)}: it {missed_by(slow[name], name)}"
+        )
     limit, watts = float(problem.energy_limit_of(pair)[0]), watts_per_snr(problem, pair, on)
     least, rate = float(watts[0]) * problem.nat_delay_s / problem.radio.amplifier_efficiency, "slowest"
-    if problem.radio.circuit_power_w > 0.0:
-        thrifty = np.minimum(thrifty_snr(problem, pair, on), power_cap)
-        least, rate = float(energy_at(problem, watts, thrifty)[0]), "cheapest"
+    if problem.radio.has_circuit:
+        thrifty = np.maximum(np.minimum(thrifty_snr(problem, pair, on), power_cap), 1e-300)
+        least, rate = float(energy_at(problem, pair, watts, thrifty)[0]), "cheapest"
     if least >= limit:
         share = least / limit - 1.0 if limit > 0 else math.inf
         return (
@@ -82,21 +84,22 @@ def why_no_upload(problem: AllocationProblem, device: int, block: IntArray) -> s
         )
     within, greedy = _excess(problem, pair, on)
     cap = np.minimum(power_cap, snr_of_energy_limit(problem, pair, on))
-    slow = {name: float(share[0]) for name, share in _shares(problem, cap).items()}
+    slow = {name: float(share[0]) for name, share in _shares(problem, pair, cap).items()}
     name = max(slow, key=lambda key: slow[key], default="")
     share, missed = min((float(greedy[0]), "max_energy_j"), (float(within[0]), name))
-    goal = f"finish by {problem.max_delay_s:g} s" if name == "max_delay_s" else f"meet {name}"
+    goal = f"finish by {_deadline_s(problem, device):g} s" if name == "max_delay_s" else f"meet {name}"
     return (
         f"device {device} cannot {goal} with {limit:g} J (fast enough takes too much energy): "
         f"it {missed_by(share, missed)}"
     )
 
 
-def _too_slow(problem: AllocationProblem, name: str, cap: FloatArray) -> str:
+def _too_slow(problem: AllocationProblem, device: int, name: str, cap: FloatArray) -> str:
     """Return what a device cannot do with all its power."""
     needed = float(_delay_s(problem, cap)[0])
     if name == "max_delay_s":
-        return f"cannot finish by {problem.max_delay_s:g} s even at full power (it needs {needed:.6g} s)"
+        deadline_s = _deadline_s(problem, device)
+        return f"cannot finish by {deadline_s:g} s even at full power (it needs {needed:.6g} s)"
     if name == "max_round_delay_s":
         needed += problem.fastest_compute_s + problem.fixed_delay_s
         return (
@@ -113,30 +116,35 @@ def _excess(problem: AllocationProblem, device: IntArray, block: IntArray) -> tu
     cap, greedy = power_cap, np.full(device.shape, np.inf)
     if problem.max_energy_j is not None:
         cap = np.minimum(cap, snr_of_energy_limit(problem, device, block))
-        floor = max(snr_floor(problem), problem.min_snr)
-        if floor <= LARGEST_SNR:
-            snr = np.maximum(floor, np.minimum(thrifty_snr(problem, device, block), power_cap))
+        floor = np.maximum(own_snr_floor(problem, device), problem.min_snr)
+        if np.any(floor <= LARGEST_SNR):
+            snr = np.maximum(
+                np.minimum(floor, LARGEST_SNR), np.minimum(thrifty_snr(problem, device, block), power_cap)
+            )
             limit = problem.energy_limit_of(device)
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 energy = np.where(
-                    snr > 0, energy_at(problem, watts, np.maximum(snr, 1e-300)), watts * problem.nat_delay_s
+                    snr > 0,
+                    energy_at(problem, device, watts, np.maximum(snr, 1e-300)),
+                    watts * problem.nat_delay_s,
                 )
                 greedy = energy / limit - 1.0
             can_reach = (power_cap >= floor) & np.isfinite(greedy)
             greedy = np.where(can_reach, np.maximum(greedy, 0.0), np.inf)  # energy helps nobody without power
     slow = np.full(device.shape, np.inf)
-    shares = _shares(problem, cap)
+    shares = _shares(problem, device, cap)
     if shares:
         slow = np.maximum(np.max(list(shares.values()), axis=0), 0.0)
     return slow, greedy
 
 
-def _shares(problem: AllocationProblem, cap: FloatArray) -> dict[str, FloatArray]:
+def _shares(problem: AllocationProblem, device: IntArray, cap: FloatArray) -> dict[str, FloatArray]:
     """Return by what share an upload at the given SNR is too slow or weak for each limit; <= 0: not."""
     shares = {}
     delay = _delay_s(problem, cap)
     if problem.max_delay_s is not None:
-        shares["max_delay_s"] = delay / problem.max_delay_s - 1.0
+        limit_s = np.asarray(problem.deadline_of(device))
+        shares["max_delay_s"] = np.where(np.isinf(limit_s), -1.0, delay / np.minimum(limit_s, 1e300) - 1.0)
     if problem.max_round_delay_s is not None:
         rest_s = problem.fastest_compute_s + problem.fixed_delay_s
         shares["max_round_delay_s"] = (rest_s + delay) / problem.max_round_delay_s - 1.0
@@ -146,6 +154,10 @@ def _shares(problem: AllocationProblem, cap: FloatArray) -> dict[str, FloatArray
         if problem.rate.min_snr > 0.0:
             shares["rate.min_snr"] = problem.rate.min_snr / cap - 1.0
     return shares
+
+
+def _deadline_s(problem: AllocationProblem, device: int) -> float:
+    return float(np.broadcast_to(problem.deadline_of(np.array([device])), 1)[0])
 
 
 def _delay_s(problem: AllocationProblem, snr: FloatArray) -> FloatArray:

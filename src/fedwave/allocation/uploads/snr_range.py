@@ -26,15 +26,24 @@ _FAINT_ROUNDING = 4e-15  # so there we grant what a dozen roundings of the energ
 def upload_deadline_s(problem: AllocationProblem, *, share: float = 1.0) -> float:
     """Return the longest upload that ``share`` times the deadlines allow, with all CPUs at full frequency.
 
-    Infinite without a deadline; 0 or less where computing alone takes the whole round.
+    Infinite without a deadline; 0 or less where computing alone takes the whole round. Where devices have
+    deadlines of their own, the latest counts.
     """
     deadline = math.inf
-    if problem.max_delay_s is not None:
-        deadline = problem.max_delay_s * share
+    if problem.longest_delay_s is not None:
+        deadline = problem.longest_delay_s * share
     if problem.max_round_delay_s is not None:
         left = problem.max_round_delay_s * share - problem.fixed_delay_s - problem.fastest_compute_s
         deadline = min(deadline, left)
     return deadline
+
+
+def own_deadline_s(problem: AllocationProblem, device: IntArray, *, share: float = 1.0) -> FloatArray | float:
+    """Return the same for each of these devices, where they have deadlines of their own."""
+    if not problem.has_own_deadlines:
+        return upload_deadline_s(problem, share=share)
+    round_s = upload_deadline_s(problem, share=share)
+    return np.asarray(np.minimum(np.asarray(problem.deadline_of(device)) * share, round_s))
 
 
 def snr_floor(problem: AllocationProblem) -> float:
@@ -48,6 +57,22 @@ def snr_floor(problem: AllocationProblem) -> float:
     if floor > max_snr and _relaxed_floor(problem) <= max_snr * RELAXED:
         floor = max_snr  # a deadline that the capped rate only just meets
     return max(floor, threshold)
+
+
+def own_snr_floor(problem: AllocationProblem, device: IntArray) -> FloatArray | float:
+    """Return the same for each of these devices: the least SNR of its own, whatever the common one is.
+
+    The common SNR may be less than that of a device with an earlier deadline, see faster_uploads.py.
+    """
+    if not problem.has_own_deadlines:
+        return snr_floor(problem)
+    everybody = np.arange(problem.num_devices)
+    max_snr = problem.rate.max_snr
+    floor = _snrs_by(own_deadline_s(problem, everybody), problem)
+    relaxed = _snrs_by(own_deadline_s(problem, everybody, share=RELAXED), problem)
+    floor = np.where((floor > max_snr) & (relaxed <= max_snr * RELAXED), max_snr, floor)
+    threshold = max(problem.rate.min_snr, min(problem.min_snr, max_snr))
+    return np.asarray(np.maximum(floor, threshold)[device])
 
 
 def relaxed_snr_floor(problem: AllocationProblem) -> float:
@@ -84,9 +109,10 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
     power_cap = np.asarray(
         np.minimum(problem.snr_of(device, block, problem.max_power_w[device]), LARGEST_SNR)
     )
-    deadline, floor = upload_deadline_s(problem), snr_floor(problem)
+    floor = own_snr_floor(problem, device)
+    has_floor = bool(np.any(floor))
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
-    if problem.max_energy_j is None and floor == 0.0 and max_snr == LARGEST_SNR:
+    if problem.max_energy_j is None and not has_floor and max_snr == LARGEST_SNR:
         return power_cap, power_cap
     top = power_cap if _may_pass_rate_cap(problem) else np.minimum(power_cap, max_snr)
     delay, energy = _at_top(problem, device, block, top, power_cap)
@@ -94,21 +120,22 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
     own = top
     if problem.max_energy_j is not None:
         own = np.where(is_frugal, top, np.minimum(top, snr_of_energy_limit(problem, device, block)))
-        if problem.radio.circuit_power_w > 0.0:  # who cannot reach the cheapest rate saves nothing by less
+        if problem.radio.has_circuit:  # who cannot reach the cheapest rate saves nothing by less
             own = np.where(is_frugal | (top >= thrifty_snr(problem, device, block)), own, 0.0)
     cap = np.minimum(own, max_snr)
-    if floor > 0.0:
-        is_quick = delay <= upload_deadline_s(problem, share=RELAXED) if deadline < math.inf else True
+    if has_floor:
+        is_quick = delay <= own_deadline_s(problem, device, share=RELAXED)
         is_heard = top * RELAXED >= problem.min_snr
         is_able = np.where(is_frugal, is_quick & is_heard, (cap >= floor) & (own >= problem.min_snr))
         is_close = ~is_able & (top > 0)
         if is_close.any():
             is_able[is_close] = _almost_meets(problem, device[is_close], block[is_close], top[is_close])
-        cap = np.where(is_able, np.maximum(cap, min(floor, max_snr)), 0.0)
+        cap = np.where(is_able, np.maximum(cap, np.minimum(floor, max_snr)), 0.0)
         own = np.maximum(own, problem.min_snr)
-    elif problem.max_energy_j is not None:
-        is_shut = (cap == 0) & (top > 0)  # even the cheapest rate takes too much, or only just
-        if problem.radio.circuit_power_w > 0.0:
+    if problem.max_energy_j is not None and not np.all(floor):
+        # Even the cheapest rate takes too much, or only just.
+        is_shut = (cap == 0) & (top > 0) & (np.asarray(floor) == 0.0)
+        if problem.radio.has_circuit:
             is_shut[is_shut] = _almost_meets(problem, device[is_shut], block[is_shut], top[is_shut])
         if is_shut.any():
             least = snr_of_energy_limit(problem, device[is_shut], block[is_shut], share=RELAXED)
@@ -137,9 +164,9 @@ def thrifty_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -
     Past the rate's cap more power saves no time.
     """
     watts = watts_per_snr(problem, device, block)
-    if problem.radio.circuit_power_w == 0.0:
+    if not problem.radio.has_circuit:
         return np.zeros(watts.shape)
-    thrifty = optimal_snrs(problem.radio.amplifier_efficiency * problem.radio.circuit_power_w / watts)
+    thrifty = optimal_snrs(problem.radio.amplifier_efficiency * problem.circuit_power_of(device) / watts)
     return np.minimum(thrifty, problem.rate.max_snr)
 
 
@@ -152,21 +179,22 @@ def meet_limits(
     """
     most = problem.max_power_w[device]
     power = np.minimum(power_w, most)
-    deadline = upload_deadline_s(problem)
+    deadline = own_deadline_s(problem, device)
+    is_timed = bool(np.any(deadline < math.inf))
     threshold = max(problem.min_snr, problem.rate.min_snr)
-    if deadline == math.inf and threshold == 0.0 and problem.max_energy_j is None:
+    if not is_timed and threshold == 0.0 and problem.max_energy_j is None:
         return power
     energy_limit = problem.energy_limit_of(device)
     was_weak = np.zeros(device.shape, dtype=bool)
     for step in 2.0 ** np.arange(-52, -36):
         delay = delay_s(problem, device, block, power)
         is_weak = np.zeros(device.shape, dtype=bool)
-        if deadline < math.inf:
+        if is_timed:
             is_weak = delay > deadline
         if threshold > 0.0:
             is_weak = is_weak | (problem.snr_of(device, block, power) < threshold)
         is_weak = is_weak & (power < most)
-        is_greedy = ~(is_weak | was_weak) & (problem.upload_energy_j(power, delay) > energy_limit)
+        is_greedy = ~(is_weak | was_weak) & (problem.upload_energy_j(device, power, delay) > energy_limit)
         if not (is_weak.any() or is_greedy.any()):
             break
         power = np.where(is_weak, np.minimum(power * (1 + step), most), power)
@@ -174,7 +202,7 @@ def meet_limits(
         was_weak |= is_weak
     if problem.max_energy_j is None:
         return power
-    energy = problem.upload_energy_j(power, delay_s(problem, device, block, power))
+    energy = problem.upload_energy_j(device, power, delay_s(problem, device, block, power))
     frugal_snr = snr_of_energy_limit(problem, device, block, share=RELAXED)
     is_greedy = (energy > energy_limit * RELAXED) & (frugal_snr > 0)
     frugal = watts_per_snr(problem, device, block) * frugal_snr
@@ -188,12 +216,13 @@ def delay_s(problem: AllocationProblem, device: IntArray, block: IntArray, power
         return upload_delay_s(rate, model_bits=problem.model_bits)
 
 
-def energy_at(problem: AllocationProblem, watts: FloatArray, snr: FloatArray | float) -> FloatArray:
+def energy_at(
+    problem: AllocationProblem, device: IntArray, watts: FloatArray, snr: FloatArray | float
+) -> FloatArray:
     """Return what an upload at the given SNR drains, s (a x / xi + P_circuit) / ln(1 + x), a = ``watts``."""
-    radio = problem.radio
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         nats = np.log1p(np.minimum(snr, min(problem.rate.max_snr, LARGEST_SNR)))
-        drain = watts * snr / radio.amplifier_efficiency + radio.circuit_power_w
+        drain = watts * snr / problem.radio.amplifier_efficiency + problem.circuit_power_of(device)
         return np.asarray(problem.nat_delay_s * drain / nats)
 
 
@@ -217,9 +246,9 @@ def snr_of_energy_limit(
             where=(unit_energy > 0) & np.isfinite(unit_energy),
         )
     factor = np.minimum(factor, LARGEST_SNR)
-    if problem.radio.circuit_power_w > 0.0:
+    if problem.radio.has_circuit:
         with np.errstate(over="ignore"):
-            circuit = problem.radio.amplifier_efficiency * problem.radio.circuit_power_w / watts
+            circuit = problem.radio.amplifier_efficiency * problem.circuit_power_of(device) / watts
         snr = _snr_of_drain(factor, circuit)
     else:
         snr = snr_of_energy_factor(factor) * (1.0 - _ROUNDING)
@@ -229,7 +258,7 @@ def snr_of_energy_limit(
     max_snr = problem.rate.max_snr
     if max_snr < LARGEST_SNR:  # past it the delay stays, and the energy grows with the power alone
         radio = problem.radio
-        drain = limit * math.log1p(max_snr) / problem.nat_delay_s - radio.circuit_power_w
+        drain = limit * math.log1p(max_snr) / problem.nat_delay_s - problem.circuit_power_of(device)
         with np.errstate(over="ignore", invalid="ignore"):
             past = np.minimum(radio.amplifier_efficiency * drain / watts, LARGEST_SNR)
         past = np.where(past >= max_snr * (1.0 - _ROUNDING), np.maximum(past, max_snr), 0.0)
@@ -243,13 +272,13 @@ def least_affordable_snr(problem: AllocationProblem, device: IntArray, block: In
     Slower uploads keep the circuit on for too long. Newton's method climbs to the smaller root of the convex
     e^v - 1 + c - r v from v = 0.
     """
-    if problem.radio.circuit_power_w == 0.0 or problem.max_energy_j is None:
+    if not problem.radio.has_circuit or problem.max_energy_j is None:
         return np.zeros(device.shape)
     xi = problem.radio.amplifier_efficiency
     watts = watts_per_snr(problem, device, block)
     with np.errstate(over="ignore", invalid="ignore"):
         r = np.minimum(problem.energy_limit_of(device) * xi / (watts * problem.nat_delay_s), LARGEST_SNR)
-        c = np.minimum(xi * problem.radio.circuit_power_w / watts, LARGEST_SNR)
+        c = np.minimum(xi * problem.circuit_power_of(device) / watts, LARGEST_SNR)
     v, bottom = np.zeros(r.shape), np.log(np.maximum(r, 1.0))  # past it the function rises again
     for _ in range(60):
         slope = np.exp(v) - r
@@ -271,6 +300,13 @@ def _snr_by(deadline_s: float, problem: AllocationProblem) -> float:
     if deadline_s == math.inf:
         return 0.0
     return snr_of_delay(deadline_s, nat_delay_s=problem.nat_delay_s) if deadline_s > 0.0 else math.inf
+
+
+def _snrs_by(deadline_s: FloatArray | float, problem: AllocationProblem) -> FloatArray:
+    """Return the SNR that ends by each deadline: 0 without one, infinite where no time is left."""
+    with np.errstate(divide="ignore", over="ignore"):
+        snr = np.expm1(np.minimum(problem.nat_delay_s / np.asarray(deadline_s), 700.0))
+    return np.where((np.asarray(deadline_s) > 0.0) & (snr <= LARGEST_SNR), snr, np.inf)
 
 
 def _relaxed_floor(problem: AllocationProblem) -> float:
@@ -303,16 +339,20 @@ def _almost_meets(
     problem: AllocationProblem, device: IntArray, block: IntArray, top: FloatArray
 ) -> BoolArray:
     """Return whether some SNR up to ``top`` meets all limits of each pair within the tolerance."""
-    floor = _relaxed_floor(problem)
-    if floor > min(problem.rate.max_snr * RELAXED, LARGEST_SNR):
+    floor: FloatArray | float = _relaxed_floor(problem)
+    if problem.has_own_deadlines:
+        floor = _snrs_by(own_deadline_s(problem, device, share=RELAXED), problem)
+    can_reach = floor <= min(problem.rate.max_snr * RELAXED, LARGEST_SNR)
+    if not np.any(can_reach):
         return np.zeros(top.shape, dtype=bool)
-    floor = max(floor, problem.rate.min_snr, problem.min_snr / RELAXED)
+    floor = np.maximum(floor, max(problem.rate.min_snr, problem.min_snr / RELAXED))
     watts = watts_per_snr(problem, device, block)
     snr: FloatArray | float = floor
-    if problem.radio.circuit_power_w > 0.0:
+    if problem.radio.has_circuit:
         snr = np.maximum(floor, np.minimum(thrifty_snr(problem, device, block), top))
-    energy = energy_at(problem, watts, snr)
-    return np.asarray((top >= floor) & (energy <= problem.energy_limit_of(device) * RELAXED))
+    energy = energy_at(problem, device, watts, np.clip(snr, 1e-300, LARGEST_SNR))
+    is_frugal = energy <= problem.energy_limit_of(device) * RELAXED
+    return np.asarray((top >= floor) & can_reach & is_frugal)
 
 
 def _at_top(
@@ -330,5 +370,5 @@ def _at_top(
         delay = np.where(
             sends, upload_delay_s(np.where(sends, rate, 1.0), model_bits=problem.model_bits), np.inf
         )
-        energy = problem.upload_energy_j(np.where(sends, power, 1.0), delay)
+        energy = problem.upload_energy_j(device, np.where(sends, power, 1.0), delay)
     return delay, energy
