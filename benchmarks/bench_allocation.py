@@ -131,11 +131,22 @@ def with_deadline(problem: AllocationProblem) -> AllocationProblem:
 def bench_link() -> None:
     """Time each term of the link, and all of them, beside the plain problem: interleaved, in one process."""
     plain = [table_iii(seed, 100, 20) for seed in range(20)]
+    radio = RadioPower(amplifier_efficiency=0.3)
     variants = {"plain": plain}
     for name, terms in LINK.items():
         variants[name] = [replace(problem, **terms) for problem in plain]
     variants["deadline"] = [with_deadline(problem) for problem in plain]
     every = {name: value for terms in LINK.values() for name, value in terms.items()}
+    variants["upload deadline"] = [replace(problem, max_delay_s=6.0) for problem in plain]
+    draws = [np.random.default_rng(seed) for seed in range(len(plain))]
+    variants["own deadlines"] = [
+        replace(problem, max_delay_s=rng.uniform(4.0, 8.0, problem.num_devices))
+        for problem, rng in zip(plain, draws, strict=True)
+    ]
+    variants["own circuits"] = [
+        replace(problem, radio=replace(radio, circuit_power_w=rng.uniform(0.05, 0.15, problem.num_devices)))
+        for problem, rng in zip(plain, draws, strict=True)
+    ]
     variants["everything"] = [with_deadline(replace(problem, **every)) for problem in plain]
     seconds = {name: [float("inf")] * len(plain) for name in variants}
     matchings: dict[str, list[int]] = {name: [] for name in variants}
