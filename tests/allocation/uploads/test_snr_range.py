@@ -105,14 +105,14 @@ def test_energy_limits_with_circuit_power_allow_a_range_of_snrs(seed, features):
     limit = problem.energy_limit_of(device)
     grid = np.geomspace(1e-4, 1e4, 2000)
     for k in range(device.size):
-        fits = energy_at(problem, watts[k : k + 1], grid) <= limit[k]
+        fits = energy_at(problem, device[k : k + 1], watts[k : k + 1], grid) <= limit[k]
         if not fits.any():
             assert most[k] == 0 or most[k] < 1.02 * least[k]
             continue
         assert most[k] == pytest.approx(grid[fits].max(), rel=0.01)
         assert least[k] == pytest.approx(grid[fits].min(), rel=0.01)
         assert least[k] <= thrifty[k] <= most[k] * (1 + 1e-9)
-        assert energy_at(problem, watts[k : k + 1], most[k])[0] <= limit[k] * (1 + 1e-12)
+        assert energy_at(problem, device[k : k + 1], watts[k : k + 1], most[k])[0] <= limit[k] * (1 + 1e-12)
 
 
 def test_who_cannot_reach_an_affordable_rate_cannot_upload():
