@@ -23,9 +23,8 @@ FEATURES = (
     "delay",
     "static",
     "prices",
-    "own_delay",
-    "own_circuit",
 )
+ALL_FEATURES = (*FEATURES, "own_delay", "own_circuit")  # also those of each device's own
 
 
 def paper_problem(
@@ -205,7 +204,7 @@ def at_other_snr(problem: AllocationProblem, factor: float) -> AllocationProblem
 def random_problem(seed: int) -> AllocationProblem:
     """Return a problem of up to eight devices and four blocks, each feature of the link by chance."""
     rng = np.random.default_rng(seed)
-    features = [name for name in FEATURES if rng.random() < 0.3]
+    features = [name for name in ALL_FEATURES if rng.random() < 0.3]
     return link_problem(rng, features, max_devices=8, max_blocks=4)
 
 

@@ -161,10 +161,11 @@ def worth_by_definition(plan: Allocation, problem: AllocationProblem) -> float:
         if problem.rate.max_spectral_efficiency is not None:
             bits_per_hz = min(bits_per_hz, problem.rate.max_spectral_efficiency)
         seconds = problem.model_bits / (problem.bandwidth_hz * bits_per_hz)
-        drain = watts / problem.radio.amplifier_efficiency + problem.radio.circuit_power_w
+        circuit_w = np.broadcast_to(problem.radio.circuit_power_w, problem.num_devices)[i]
+        drain = watts / problem.radio.amplifier_efficiency + float(circuit_w)
         ends = [math.inf]
         if problem.max_delay_s is not None:
-            ends.append(problem.max_delay_s)
+            ends.append(float(np.broadcast_to(problem.max_delay_s, problem.num_devices)[i]))
         if problem.max_energy_j is not None:
             ends.append(float(np.asarray(problem.max_energy_j)[i]) / drain)
         if problem.max_round_delay_s is not None:

@@ -29,7 +29,9 @@ from fedwave.testing.method import random_problem
 from fedwave.wireless.delivery import packet_error_probability
 from fedwave.wireless.rate import RadioPower, RateModel
 from tests.allocation.allocation_problems import (
-    FEATURES,
+    ALL_FEATURES as FEATURES,
+)
+from tests.allocation.allocation_problems import (
     link_problem,
     link_terms,
     paper_problem,
