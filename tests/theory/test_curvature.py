@@ -24,7 +24,7 @@ def symmetric(count: int, size: int, seed: int = 0) -> Tensor:
     return torch.from_numpy(root + root.transpose(0, 2, 1))
 
 
-def norms_of(matrices: Tensor, num_iterations: int, seed: int = 1) -> tuple[Tensor, Tensor]:
+def norms_of(matrices: Tensor, num_iterations: int, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
     start = torch.from_numpy(np.random.default_rng(seed).normal(size=matrices.shape[:2]))
     return spectral_norms(
         lambda vectors: torch.einsum("sij,sj->si", matrices, vectors), start, num_iterations=num_iterations
@@ -34,9 +34,10 @@ def norms_of(matrices: Tensor, num_iterations: int, seed: int = 1) -> tuple[Tens
 def test_all_products_give_the_spectral_norms() -> None:
     matrices = symmetric(5, 7)
     matrices[1] = -torch.diag(torch.arange(7.0, dtype=torch.float64))  # the largest eigenvalue is -6
-    found, shown = norms_of(matrices, 7)
+    found, shown, image = norms_of(matrices, 7)
     np.testing.assert_allclose(found, np.linalg.norm(matrices.numpy(), 2, axis=(1, 2)), rtol=1e-9)
     images = torch.einsum("sij,sj->si", matrices, shown)
+    np.testing.assert_allclose(image, images, atol=1e-9)
     np.testing.assert_allclose(torch.linalg.vector_norm(shown, dim=1), 1.0, rtol=1e-9)
     np.testing.assert_allclose(torch.linalg.vector_norm(images, dim=1), found, rtol=1e-9)
 
@@ -45,8 +46,8 @@ def test_all_products_give_the_spectral_norms() -> None:
 def test_fewer_products_are_a_lower_bound_that_grows(seed: int, num_iterations: int) -> None:
     matrices = symmetric(3, 6, seed)
     true = np.linalg.norm(matrices.numpy(), 2, axis=(1, 2))
-    few, shown = norms_of(matrices, num_iterations)
-    more, _ = norms_of(matrices, num_iterations + 1)
+    few, shown, _ = norms_of(matrices, num_iterations)
+    more, *_ = norms_of(matrices, num_iterations + 1)
     assert (few.numpy() <= more.numpy() * (1 + 1e-12)).all()
     assert (more.numpy() <= true * (1 + 1e-12)).all()
     images = torch.einsum("sij,sj->si", matrices, shown)
@@ -56,17 +57,32 @@ def test_fewer_products_are_a_lower_bound_that_grows(seed: int, num_iterations: 
 def test_one_product_gives_the_length_of_the_image() -> None:
     matrices = symmetric(2, 4)
     start = torch.ones(2, 4, dtype=torch.float64)
-    found, _ = spectral_norms(
+    found, *_ = spectral_norms(
         lambda vectors: torch.einsum("sij,sj->si", matrices, vectors), start, num_iterations=1
     )
     np.testing.assert_allclose(found, np.linalg.norm(matrices.numpy() @ np.full(4, 0.5), axis=1))
+
+
+def test_an_image_that_is_known_is_not_computed_again() -> None:
+    matrices, calls = symmetric(2, 5), []
+
+    def product(vectors: Tensor) -> Tensor:
+        calls.append(1)
+        return torch.einsum("sij,sj->si", matrices, vectors)
+
+    start = torch.eye(5, dtype=torch.float64)[:2]
+    known, *_ = spectral_norms(product, start, num_iterations=3, first_image=matrices[[0, 1], [0, 1]])
+    assert len(calls) == 2
+    found, *_ = spectral_norms(product, start, num_iterations=3)
+    assert len(calls) == 5
+    np.testing.assert_allclose(known, found, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_spaces_that_close_early_are_no_trouble(dtype: torch.dtype) -> None:
     matrices = torch.stack([torch.zeros(5, 5), torch.eye(5), -3 * torch.eye(5), torch.eye(5)]).to(dtype)
     matrices[3, 0, 0] = 4.0  # two eigenvalues: closed after two products
-    found, _ = spectral_norms(
+    found, *_ = spectral_norms(
         lambda vectors: torch.einsum("sij,sj->si", matrices, vectors),
         torch.arange(1.0, 6.0).expand(4, 5).to(dtype),
         num_iterations=5,
@@ -122,7 +138,7 @@ def test_the_fast_layers_of_the_cnn_take_many_products() -> None:
     parameters, batch, loss = small_stack("cnn", 2, 6)
     dense = dense_hessians(loss, parameters, batch)
     stacked = StackedHessian(loss, parameters, [batch])
-    found, _ = spectral_norms(
+    found, *_ = spectral_norms(
         stacked.product,
         torch.from_numpy(rng.normal(size=stacked.gradient.shape)),
         num_iterations=25,

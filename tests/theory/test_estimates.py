@@ -169,7 +169,7 @@ def test_less_effort_is_a_lower_bound_and_counted() -> None:
             assert getattr(own, name) <= getattr(whole, name) * (1 + 1e-5)
         samples = int(pool.num_samples[few.device_index].sum())
         assert few.num_gradients == 3 * samples
-        assert few.num_products == samples * (2 + 4 * 1 + 4)
+        assert few.num_products == samples * (2 + 2 + 4)
         assert few.seconds > 0
 
 

@@ -41,20 +41,25 @@ class StackedHessian:
         return torch.cat(images).detach()
 
 
-def spectral_norms(product: Product, start: Tensor, *, num_iterations: int) -> tuple[Tensor, Tensor]:
-    """Return the spectral norms, from below, of a stack of symmetric matrices, and vectors that show them.
+def spectral_norms(
+    product: Product, start: Tensor, *, num_iterations: int, first_image: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the spectral norms, from below, of stacked symmetric matrices; vectors that show them; images.
 
     Lanczos from ``start``, with full reorthogonalisation: the norms, (stack,), are the largest ||A v|| of
     unit vectors v in the space of so many products. They grow with its size, to the true ones at the latest
-    when it is the matrices'; one product gives the length of the first image.
+    when it is the matrices'; one product gives the length of the first image. ``first_image`` is that of a
+    ``start`` of length one, where it is known.
     """
     vector = _of_length_one(start)
     basis: list[Tensor] = []
+    images: list[Tensor] = []
     diagonal: list[Tensor] = []
     beside: list[Tensor] = []
     for _ in range(num_iterations):
         basis.append(vector)
-        image = product(vector)
+        image = product(vector) if images or first_image is None else first_image
+        images.append(image)
         diagonal.append(_dot(vector, image))
         for _ in range(2):  # once leaves rounding errors of the first vectors in the later ones
             for other in basis:
@@ -73,8 +78,9 @@ def spectral_norms(product: Product, start: Tensor, *, num_iterations: int) -> t
         if at + 1 < num_iterations:
             small[:, at, at + 1] = beyond.double()
     _, values, directions = torch.linalg.svd(small)
-    shown = torch.einsum("sk,ksn->sn", directions[:, 0].to(start), torch.stack(basis))
-    return values[:, 0], shown
+    weights = directions[:, 0].to(start)
+    shown, image = (torch.einsum("sk,ksn->sn", weights, torch.stack(own)) for own in (basis, images))
+    return values[:, 0], shown, image
 
 
 def as_rows(parameters: Parameters) -> Tensor:

@@ -103,16 +103,21 @@ def estimate_constants(
         here = StackedHessian(loss, parameters, whole)
         size = here.gradient.shape[1]
         start = torch.from_numpy(rng.standard_normal((count, size), dtype=np.float32)).to(here.gradient)
-        smoothness, shown = spectral_norms(here.product, start, num_iterations=effort.num_iterations)
+        smoothness, shown, image = spectral_norms(here.product, start, num_iterations=effort.num_iterations)
 
         before, after = (torch.arange(count) + turn for turn in (-1, 1))
 
-        def difference(vectors: Tensor) -> Tensor:
-            """Return (H_i - H_{i+1}) v_i: every Hessian meets its own vector and the one before it."""
-            return here.product(vectors) - here.product(vectors[before])[after % count]
+        def of_next(vectors: Tensor) -> Tensor:
+            """Return H_{i+1} v_i: every Hessian meets the vector before its own."""
+            return here.product(vectors[before])[after % count]
 
         half = max(effort.num_iterations // 2, 1)
-        hessians, _ = spectral_norms(difference, shown, num_iterations=half)
+        hessians, *_ = spectral_norms(
+            lambda vectors: here.product(vectors) - of_next(vectors),
+            shown,
+            num_iterations=half,
+            first_image=image - of_next(shown),
+        )
         way = step_length * here.gradient.mean(0, keepdim=True)
         there = {
             name: value - part[0]
@@ -121,8 +126,11 @@ def estimate_constants(
             )
         }
         beyond = StackedHessian(loss, there, whole)
-        changes, _ = spectral_norms(
-            lambda vectors: beyond.product(vectors) - here.product(vectors), shown, num_iterations=half
+        changes, *_ = spectral_norms(
+            lambda vectors: beyond.product(vectors) - here.product(vectors),
+            shown,
+            num_iterations=half,
+            first_image=beyond.product(shown) - image,
         )
         length = float(torch.linalg.vector_norm(way.double()))
         gradient_noise, hessian_noise = _noises(loss, parameters, pool, chunks, effort.num_probes, rng)
@@ -140,7 +148,7 @@ def estimate_constants(
         local_gradient_dissimilarity=np.linalg.norm(gradients[first] - gradients[second], axis=1),
         local_hessian_dissimilarity=as_float64(hessians)[at],
         num_gradients=3 * samples,  # of all samples together here and there, and of each alone
-        num_products=samples * (effort.num_iterations + 4 * half + effort.num_probes),
+        num_products=samples * (effort.num_iterations + 4 * half - 2 + effort.num_probes),
         seconds=time.perf_counter() - start_s,
     )
 
