@@ -29,6 +29,7 @@ def test_a_generated_part_is_up_to_date(page, name):
 
 
 BATTERY = "cell.battery={ capacity_j = 9.0 }"
+STEPS = ["algorithm.local_steps=adaptive", "stop.energy_j=50"]
 
 
 def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
@@ -47,6 +48,7 @@ def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
         ("digits/ural", [], ("", "cell")),
         ("digits/ural", [BATTERY], ("", "cell", "battery")),
         ("digits/ural", ["cell.estimation=log-normal"], ("", "cell", "estimation")),
+        ("digits/ural", STEPS, ("", "cell", "steps")),
     ],
 )
 def test_the_documented_columns_and_files_are_those_of_a_run(preset, changes, kinds, tmp_path):

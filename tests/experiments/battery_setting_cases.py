@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fedwave.server import AdaptiveSteps
 from tests.experiments.built import Built
 from tests.experiments.setting_cases import SettingCase, case
 
@@ -68,7 +69,39 @@ def planner_option_case(kind: str, option: str, value: Any) -> SettingCase:
     return case(f"algorithm.planner[{kind}].{option}", value, look, value, cell=cell)
 
 
+def local_steps_case(option: str, value: Any) -> SettingCase:
+    """An option of adaptive local steps, under a budget of joules."""
+
+    def look(built: Built) -> Any:
+        return getattr(built.sim.federation.local_steps, option)
+
+    place = f"algorithm.local_steps[adaptive].{option}"
+    return case(place, value, look, value, cell=CELL, stop={"energy_j": 9.0})
+
+
+def who_chooses_steps(built: Built) -> Any:
+    """Whether somebody does, and what it was told of the run."""
+    found = built.sim.federation.local_steps
+    if not isinstance(found, AdaptiveSteps):
+        return None
+    told = found.num_local_steps, found.step_size, found.budget_s, found.budget_j
+    return *told, built.sim.local.measures_curvature
+
+
 BATTERY_CASES = [
+    case(
+        "algorithm.local_steps",
+        "adaptive",
+        who_chooses_steps,
+        (3, 0.02, 7.0, 9.0, True),
+        cell=CELL,
+        stop={"energy_j": 9.0, "time_s": 7.0},
+        algorithm={"num_local_steps": 3, "meta_lr": 0.02},
+    ),
+    local_steps_case("phi", 0.025),
+    local_steps_case("growth", 2),
+    local_steps_case("max_steps", 20),
+    local_steps_case("smoothing", 0.5),
     planner_option_case("drift-plus-penalty", "budget_j", 0.25),
     planner_option_case("drift-plus-penalty", "v", 3.0),
     planner_option_case("drift-plus-penalty", "by", "battery"),

@@ -19,6 +19,7 @@ from fedwave.simulation.power import Charge
 from fedwave.simulation.state import PARTS, State
 
 PARAMETERS = {"conv1.weight": torch.randn(2, 3), "bias": torch.tensor(0.25)}
+STEPS = {"num_local_steps": np.array([4])}
 
 
 def full_state() -> State:
@@ -36,7 +37,7 @@ def full_state() -> State:
     }
     charge = Charge(np.array([0.5, 0.0, 4.0]), 90.0)
     ledger, penalties = Ledger(12.5, np.array([1.0, 2.0, 3.0])), PenaltyState(Penalties(0.5, 3.0))
-    return State(7, PARAMETERS, velocity, planner, ledger, charge, penalties)
+    return State(7, PARAMETERS, velocity, planner, ledger, charge, penalties, STEPS)
 
 
 def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
@@ -58,6 +59,8 @@ def test_a_state_comes_back_from_its_tensors_bit_by_bit() -> None:
     assert back.charge is not None
     assert back.charge.clock_s == 90.0
     assert back.charge.charge_j.tolist() == [0.5, 0.0, 4.0]
+    assert back.local_steps["num_local_steps"].tolist() == [4]
+    assert back.local_steps["num_local_steps"].dtype == np.int64
     assert any(bool(value.any()) for value in back.server_step.values())  # a momentum that is not zero
 
 
@@ -95,7 +98,7 @@ def test_an_unknown_part_is_refused(name: str) -> None:
         State.from_tensors(0, {"parameters.w": torch.zeros(1), name: torch.zeros(1)})
     assert str(caught.value) == (
         f'the checkpoint holds "{name}", which is no part of a state (parameters, server_step, planner, '
-        "ledger, charge, penalties). It was written by another version of fedwave; use that one."
+        "ledger, charge, penalties, local_steps). It was written by another version of fedwave; use that one."
     )
 
 
@@ -107,6 +110,7 @@ def test_a_state_on_another_device_keeps_every_part() -> None:
     assert all(torch.equal(there.server_step[name], value) for name, value in state.server_step.items())
     assert there.planner is state.planner
     assert there.ledger is state.ledger
+    assert there.local_steps is state.local_steps
     meta = state.to(torch.device("meta"))
     kinds = {value.device.type for part in (meta.parameters, meta.server_step) for value in part.values()}
     assert kinds == {"meta"}

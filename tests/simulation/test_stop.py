@@ -28,6 +28,12 @@ from fedwave.simulation.stop import NEVER, StopRule
         ({"dead_share": 0.5}, {"num_awake": 2}, "stop.dead_share = 0.5 is reached, with 0.5"),
         ({"dead_share": 0.5}, {"num_awake": 3}, None),
         ({"dead_share": 0.5}, {}, None),
+        (
+            {"energy_j": 5.0},
+            {"cumulative_energy_j": 4.0, "next_local_steps": 0},
+            "algorithm.local_steps ends the run: no further round fits into its budget",
+        ),
+        ({"energy_j": 5.0}, {"cumulative_energy_j": 4.0, "next_local_steps": 1}, None),
     ],
 )
 def test_a_run_ends_at_its_budget(rule: dict[str, float], row: dict[str, Any], expected: str | None) -> None:

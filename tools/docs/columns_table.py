@@ -39,4 +39,6 @@ def _where(column: object) -> str:
         return "estimation"
     if column.needs_penalties:  # type: ignore[attr-defined]
         return "penalties"
+    if column.needs_chosen_steps:  # type: ignore[attr-defined]
+        return "steps"
     return "cell" if column.needs_cell else ""  # type: ignore[attr-defined]

@@ -54,12 +54,18 @@ class Devices(Protocol):
     """
 
     def report(
-        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+        self,
+        round_index: int,
+        parameters: Parameters,
+        device_index: IntArray,
+        *,
+        max_models: int,
+        num_local_steps: int | None = None,
     ) -> Reports:
         """Let the devices update the global model, Alg. 1 lines 3-10; return what they report (phase 1).
 
         ``max_models`` is how many local models are worth keeping, those that contribute most; what else is
-        asked for is computed again.
+        asked for is computed again. ``num_local_steps`` is given where ``algorithm.local_steps`` chooses it.
         """
         ...
 

@@ -27,9 +27,17 @@ class ChunkExecutor(Protocol[Kept]):
     """Computes chunks of devices, in any order; a chunk always at once and by one thread."""
 
     def updates(
-        self, round_index: int, parameters: Parameters, chunks: Sequence[IntArray], store: ModelStore[Kept]
+        self,
+        round_index: int,
+        parameters: Parameters,
+        chunks: Sequence[IntArray],
+        store: ModelStore[Kept],
+        num_local_steps: int | None,
     ) -> Iterator[Reports]:
-        """Yield what each chunk's devices report; offer their models to the store."""
+        """Yield what each chunk's devices report; offer their models to the store.
+
+        ``num_local_steps`` is the round's own number; None: that of the work.
+        """
         ...
 
     def fetch(self, kept: Sequence[Kept]) -> Iterator[Parameters | None]:
@@ -55,27 +63,41 @@ class ChunkedDevices(Generic[Kept]):
         self._evaluation = evaluation
         self._executor = executor
         self._round: tuple[int, Parameters] | None = None
+        self._num_local_steps: int | None = None  # of the round, where it chose
         self._chunks: list[IntArray] = []  # of the round, as they were computed
         self._kept: ModelStore[Kept] = ModelStore(0)
 
     def report(
-        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+        self,
+        round_index: int,
+        parameters: Parameters,
+        device_index: IntArray,
+        *,
+        max_models: int,
+        num_local_steps: int | None = None,
     ) -> Reports:
         """Return what the devices report; the models of those that contribute most are kept."""
         self._round, self._kept = (round_index, parameters), ModelStore(max_models)
+        self._num_local_steps = num_local_steps
         self._chunks = self._local.chunks(device_index)
-        pool = self._local.pool
-        norms = np.full((len(pool), self._local.num_local_steps), np.nan)
-        losses, scores = np.full((2, len(pool)), np.nan)
-        for own in self._executor.updates(round_index, parameters, self._chunks, self._kept):
+        local = self._local if num_local_steps is None else self._local.with_steps(num_local_steps)
+        pool = local.pool
+        norms = np.full((len(pool), local.num_local_steps), np.nan)
+        losses, scores, lipschitz, smoothness = np.full((4, len(pool)), np.nan)
+        for own in self._executor.updates(round_index, parameters, self._chunks, self._kept, num_local_steps):
             at = own.device_index
             norms[at], losses[at], scores[at] = own.gradient_norms, own.loss, own.contribution
+            if local.measures_curvature:
+                lipschitz[at], smoothness[at] = own.loss_lipschitz, own.smoothness
         return Reports(
             device_index=device_index,
             contribution=scores[device_index],
             loss=losses[device_index],
             num_samples=pool.num_samples[device_index],
             gradient_norms=norms[device_index],
+            loss_lipschitz=lipschitz[device_index] if local.measures_curvature else None,
+            smoothness=smoothness[device_index] if local.measures_curvature else None,
+            num_gradients=local.num_gradients,
         )
 
     def collect(self, device_index: IntArray) -> Iterator[Parameters]:
@@ -135,7 +157,7 @@ class ChunkedDevices(Generic[Kept]):
         assert self._round is not None  # report comes first
         store: ModelStore[Kept] = ModelStore(len(positions), only=positions)
         chunks = [chunk for chunk in self._chunks if np.isin(chunk, list(positions)).any()]
-        for _ in self._executor.updates(*self._round, chunks, store):
+        for _ in self._executor.updates(*self._round, chunks, store, self._num_local_steps):
             pass
         return store
 
@@ -146,6 +168,6 @@ def keep_best(
     """Return a chunk's reports, and offer its models to the store; refuse numbers that are not finite."""
     at = chunk.positions
     require_finite_reports(round_index, local.pool.device_ids[at], chunk.gradient_norms, chunk.loss)
-    reports = local.reports(at, chunk.gradient_norms, chunk.loss)
+    reports = local.reports(at, chunk.gradient_norms, chunk.loss, chunk.loss_lipschitz, chunk.smoothness)
     store.offer(at, reports.contribution, partial(unstack, chunk.parameters))
     return reports

@@ -52,10 +52,12 @@ class ThreadExecutor:
         parameters: Parameters,
         chunks: Sequence[IntArray],
         store: ModelStore[Parameters],
+        num_local_steps: int | None,
     ) -> Iterator[Reports]:
         """Yield the reports of the chunks in their order."""
-        for chunk in self.in_order(partial(self._local.compute, round_index, parameters), chunks):
-            yield keep_best(self._local, round_index, chunk, store)
+        local = self._local if num_local_steps is None else self._local.with_steps(num_local_steps)
+        for chunk in self.in_order(partial(local.compute, round_index, parameters), chunks):
+            yield keep_best(local, round_index, chunk, store)
 
     def fetch(self, kept: Sequence[Parameters]) -> Iterator[Parameters]:
         """Yield the models: they are here."""

@@ -25,6 +25,8 @@ class ComputedChunk:
     parameters: Parameters
     gradient_norms: FloatArray  # (devices, tau)
     loss: FloatArray
+    loss_lipschitz: FloatArray | None = None  # rho_i, if it is measured
+    smoothness: FloatArray | None = None  # beta_i of Wang et al., likewise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,10 +45,20 @@ class LocalWork:
     chunk_samples: int
     precision: str = "float32"  # of products; evaluation always takes float32
     report_scale: FloatArray | None = None  # of each device's reported norms; None: all say what they found
+    measures_curvature: bool = False  # one gradient more, at the model that a device ends with
+
+    @property
+    def num_gradients(self) -> int | None:
+        """How many gradients a device computes where that is not the number of its steps; else None."""
+        return self.num_local_steps + 1 if self.measures_curvature else None
 
     def chunks(self, positions: IntArray) -> list[IntArray]:
         """Return the devices in groups that are computed at once."""
         return self.pool.chunks(positions, max_samples=self.chunk_samples)
+
+    def with_steps(self, num_local_steps: int) -> LocalWork:
+        """Return the work of a round that chose its number of local steps."""
+        return replace(self, num_local_steps=num_local_steps)
 
     def compute(self, round_index: int, parameters: Parameters, positions: IntArray) -> ComputedChunk:
         """Return the local updates of one chunk of devices, Alg. 1 lines 3-10."""
@@ -58,12 +70,23 @@ class LocalWork:
                 parameters,
                 None if self.rule.pools_samples else self.pool.support(positions),
                 self._batches(round_index, positions),
+                measures_secant=self.measures_curvature,
             )
+        found = positions, update.parameters, as_float64(update.gradient_norms), as_float64(update.loss)
+        if update.secant is None:
+            return ComputedChunk(*found)
         return ComputedChunk(
-            positions, update.parameters, as_float64(update.gradient_norms), as_float64(update.loss)
+            *found, as_float64(update.secant.loss_lipschitz), as_float64(update.secant.smoothness)
         )
 
-    def reports(self, positions: IntArray, gradient_norms: FloatArray, loss: FloatArray) -> Reports:
+    def reports(
+        self,
+        positions: IntArray,
+        gradient_norms: FloatArray,
+        loss: FloatArray,
+        loss_lipschitz: FloatArray | None = None,
+        smoothness: FloatArray | None = None,
+    ) -> Reports:
         """Return what these devices tell the server: their norms and losses, scored by Eq. (21)."""
         num_samples = self.pool.num_samples[positions]
         if self.report_scale is not None:
@@ -79,6 +102,9 @@ class LocalWork:
             loss=loss,
             num_samples=num_samples,
             gradient_norms=gradient_norms,
+            loss_lipschitz=loss_lipschitz,
+            smoothness=smoothness,
+            num_gradients=self.num_gradients,
         )
 
     def _batches(self, round_index: int, positions: IntArray) -> list[Batch]:

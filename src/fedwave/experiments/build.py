@@ -43,7 +43,7 @@ from fedwave.learning.rules import LocalRule
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.selection import EstimatedPenalties, PenaltyRule
-from fedwave.server import Planner
+from fedwave.server import LocalSteps, Planner
 from fedwave.settings import Part, Section
 from fedwave.simulation.penalties import ChangingPenalties
 from fedwave.simulation.simulation import Simulation
@@ -91,7 +91,7 @@ def build_simulation(
     federation, warnings = build_federation(experiment, train, model, task, rule)
     # The planner that the settings describe, or one of the user's around it.
     planner: Planner = algorithm.planner.create("algorithm.planner", planner=federation.planner)
-    federation = replace(federation, planner=planner)
+    federation = replace(federation, planner=planner, local_steps=_local_steps(experiment))
     chunk_samples = experiment.execution.chunk_samples or min(
         max(VALUES_PER_CHUNK // math.prod(data.input_shape), 16), 1024
     )
@@ -108,6 +108,7 @@ def build_simulation(
         chunk_samples=chunk_samples,
         precision=experiment.execution.precision,
         report_scale=_report_scale(experiment, len(train)),
+        measures_curvature=federation.local_steps is not None,
     )
     if experiment.execution.batching != "vmap":
         chunk_samples = choose_batching(local, one_by_one=experiment.execution.chunk_samples or 1)
@@ -155,6 +156,26 @@ def _changing_penalties(experiment: Experiment, local: LocalWork) -> ChangingPen
     algorithm = experiment.algorithm
     learner = Learner.of(local, inner_lr=algorithm.inner_lr, meta_lr=algorithm.meta_lr)
     return ChangingPenalties(rule=rule, local=local, learner=learner)
+
+
+def _local_steps(experiment: Experiment) -> LocalSteps | None:
+    """Return who chooses the number of local steps; None where it is always the same."""
+    algorithm, stop = experiment.algorithm, experiment.stop
+    if algorithm.local_steps is None:
+        return None
+    if experiment.selection.penalties.kind != "fixed":
+        raise ConfigError(
+            f'selection.penalties = "{experiment.selection.penalties.kind}" counts with one number of local '
+            'steps, but algorithm.local_steps changes it. Use "fixed" penalties, or leave out local_steps.'
+        )
+    steps: LocalSteps = algorithm.local_steps.create(
+        "algorithm.local_steps",
+        num_local_steps=algorithm.num_local_steps,
+        step_size=algorithm.meta_lr,
+        budget_s=None if stop is None else stop.time_s,
+        budget_j=None if stop is None else stop.energy_j,
+    )
+    return steps
 
 
 def _stop_rule(experiment: Experiment, task: Task, num_devices: int) -> StopRule:

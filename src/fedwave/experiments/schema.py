@@ -149,6 +149,15 @@ class PlannerPart(Part):
     kind: str = "auto"
 
 
+class LocalStepsPart(Part):
+    """Who chooses the number of local steps."""
+
+    of: ClassVar[str] = "fedwave.server:STEPS"
+    reaches_models: ClassVar[bool] = True
+
+    kind: str = "adaptive"
+
+
 class AlgorithmSection(Section):
     """How the devices train, and what the server makes of their models."""
 
@@ -164,6 +173,11 @@ class AlgorithmSection(Section):
         "meta-gradient; plain is FedAvg's ordinary gradient, fedprox keeps it near the global model.",
     )
     num_local_steps: PositiveInt = Field(1, description="tau, local steps in a round.")
+    local_steps: LocalStepsPart | None = Field(
+        None,
+        description="Who chooses tau of every round after the first: adaptive, under the budgets of stop, "
+        'e.g. { kind = "adaptive", phi = 5e-5 }; absent: it is always num_local_steps.',
+    )
     inner_lr: NonNegativeFloat32 = Field(0.001, description="alpha, step size of the adaptation.")
     meta_lr: PositiveFloat32 = Field(0.001, description="beta, meta-learning rate.")
     query_batch_size: PositiveInt | None = Field(

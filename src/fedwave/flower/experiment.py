@@ -49,6 +49,11 @@ def strategy_of_experiment(simulation: Simulation, **options: Any) -> TwoPhase:
     It waits for all devices, and compares uploads with reports where the local rule allows it, unless the
     options say otherwise.
     """
+    if simulation.federation.local_steps is not None:
+        raise ConfigError(
+            "algorithm.local_steps has no effect with Flower, whose messages carry one number of steps for "
+            "all rounds, got it. Leave it out, and set algorithm.num_local_steps."
+        )
     if simulation.stop != NEVER:
         raise ConfigError(
             "Flower's own loop counts the rounds, so stop has no effect there, got one. Leave it out."

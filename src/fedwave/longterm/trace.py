@@ -142,6 +142,11 @@ def trace_of_run(path: Path | str, *, data_dir: Path | None = None) -> Trace:
     experiment = folder.experiment()
     if experiment.cell is None:
         raise RunError(f"{folder.path} has no radio cell, so no joules. Give a run over a cell.")
+    if experiment.algorithm.local_steps is not None:
+        raise RunError(
+            f"{folder.path} chose its local steps round by round (algorithm.local_steps), but a trace has "
+            "the same work in all rounds. Give a run with algorithm.num_local_steps alone."
+        )
     algorithm = experiment.algorithm.model_copy(update={"planner": PlannerPart()})
     cell = experiment.cell.model_copy(update={"battery": None})
     plain = experiment.model_copy(update={"algorithm": algorithm, "cell": cell, "stop": None})

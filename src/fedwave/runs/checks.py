@@ -60,6 +60,7 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
         num_local_steps=simulation.local.num_local_steps,
         shows_regret=simulation.frame.shows_regret,
         has_estimates=simulation.frame.has_estimates,
+        chooses_steps=simulation.frame.chooses_steps,
     )
     for name in folder.counted_tables:
         path = folder.path / name

@@ -65,8 +65,8 @@ class RoundCache:
 
 def with_cache(simulation: Simulation, cache: RoundCache, experiment: Experiment) -> Simulation:
     """Return the simulation of an experiment, which computes only what the cache does not hold."""
-    if simulation.initial_state().server_step:
-        return simulation  # a step with a state depends on more than the models
+    if simulation.initial_state().server_step or simulation.federation.local_steps is not None:
+        return simulation  # a step with a state depends on more than the models, and tau on what was spent
     executor, draws = simulation.executor, simulation.local.query_batch_size is not None
     context = learning_key(experiment)
 
@@ -91,9 +91,16 @@ class CachedDevices:
         self._report_key: Key = ()
 
     def report(
-        self, round_index: int, parameters: Parameters, device_index: IntArray, *, max_models: int
+        self,
+        round_index: int,
+        parameters: Parameters,
+        device_index: IntArray,
+        *,
+        max_models: int,
+        num_local_steps: int | None = None,
     ) -> Reports:
         """Return what the devices report."""
+        assert num_local_steps is None  # no round chooses it: with_cache sees to that
         self._report_key = (
             self._context,
             content_of(parameters),

@@ -221,7 +221,8 @@ def _go_on(
 
 def _reached_before(simulation: Simulation, folder: RunFolder, state: State) -> str | None:
     """Return why a run that is gone on with had come to its end already; None if it goes on."""
-    if simulation.stop == NEVER or state.next_round == 0:
+    ends_itself = simulation.stop != NEVER or simulation.federation.local_steps is not None
+    if not ends_itself or state.next_round == 0:
         return None
     last = {name: values[-1] for name, values in folder.table().items()}
     return simulation.stop.reason(last)

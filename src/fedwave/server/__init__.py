@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fedwave.parts import PartKind
+from fedwave.server.adaptive_steps import AdaptiveSteps
 from fedwave.server.aims import ContributionScale, RoundAims, Work
 from fedwave.server.audit import ContributionAudit
 from fedwave.server.cell_planner import CellPlanner
 from fedwave.server.eafl import Eafl
 from fedwave.server.estimation import ESTIMATION, ESTIMATIONS, Estimation
+from fedwave.server.local_steps import LocalSteps, StepsHeard
 from fedwave.server.long_term import CappedRounds, ConstantPrices, DriftPlusPenalty, UntilSpent
 from fedwave.server.outcome import BatteryReport, Hindsight, Outcome, RoundCosts, UploadLinks
 from fedwave.server.plan import Plan
@@ -30,8 +32,11 @@ from fedwave.wireless.terms import RadioTerms
 __all__ = [
     "ESTIMATION",
     "ESTIMATIONS",
+    "LOCAL_STEPS",
     "PLANNER",
     "PLANNERS",
+    "STEPS",
+    "AdaptiveSteps",
     "BatteryReport",
     "CappedRounds",
     "CellPlanner",
@@ -43,6 +48,7 @@ __all__ = [
     "Eafl",
     "Estimation",
     "Hindsight",
+    "LocalSteps",
     "Outcome",
     "Plan",
     "Planner",
@@ -56,6 +62,7 @@ __all__ = [
     "RoundAims",
     "RoundCosts",
     "SampleWeights",
+    "StepsHeard",
     "UntilSpent",
     "UploadLinks",
     "Work",
@@ -74,3 +81,9 @@ PLANNERS: dict[str, Callable[..., Planner]] = {
     "eafl": Eafl,
 }
 PLANNER = PartKind("planner", PLANNERS, ("planner",))
+
+# Each is called with those of the keywords below that it names, and with its own options.
+LOCAL_STEPS: dict[str, Callable[..., LocalSteps]] = {"adaptive": AdaptiveSteps}
+STEPS = PartKind(
+    "choice of local steps", LOCAL_STEPS, ("num_local_steps", "step_size", "budget_s", "budget_j")
+)

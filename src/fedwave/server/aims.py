@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -62,3 +62,7 @@ class Work:
                 f"num_samples must have one entry for each device, got shape {np.shape(self.num_samples)}. "
                 "Use np.full(num_devices, 10) where all have as many."
             )
+
+    def with_gradients(self, num_gradients: int | None) -> Work:
+        """Return the work of a round that chose how many gradients each computes; None: it did not."""
+        return self if num_gradients is None else replace(self, num_local_steps=num_gradients)

@@ -168,7 +168,7 @@ class CellPlanner(PolicyPlanner):
             fleet=self.fleet,
             terms=self.terms,
             aims=self.aims,
-            work=self.work,
+            work=self.work.with_gradients(reports.num_gradients),
             computes=computes,
             needs_reports=self._needs_reports,
         )

@@ -62,7 +62,7 @@ class CellWorld:
         num_devices, who = self.cell.num_devices, reports.device_index
         computes = np.zeros(num_devices, dtype=bool)
         computes[who] = True
-        work = self.work
+        work = self.work.with_gradients(reports.num_gradients)
         workload = workload_cycles(
             self.fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
         )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedwave.learning.tasks import Metric
 from fedwave.selection import Penalties
 from fedwave.server import Hindsight
+from fedwave.server.local_steps import next_steps
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.records import RoundRecord
 from fedwave.wireless.delivery import UploadFate
@@ -36,14 +37,26 @@ class Column:
     needs_battery: bool = False
     needs_estimation: bool = False  # of a run whose planner does not know the gains
     needs_penalties: bool = False  # of a run whose penalties are estimated
+    needs_chosen_steps: bool = False  # of a run whose rounds have local steps of their own number
 
     def applies(
-        self, *, over_cell: bool, on_battery: bool, shows_regret: bool = False, has_estimates: bool = False
+        self,
+        *,
+        over_cell: bool,
+        on_battery: bool,
+        shows_regret: bool = False,
+        has_estimates: bool = False,
+        chooses_steps: bool = False,
     ) -> bool:
         """Return whether the tables of such a run have the column."""
-        has_all = (over_cell, on_battery, shows_regret, has_estimates)
-        needs = (self.needs_cell, self.needs_battery, self.needs_estimation, self.needs_penalties)
-        return all(has or not need for has, need in zip(has_all, needs, strict=True))
+        pairs = (
+            (over_cell, self.needs_cell),
+            (on_battery, self.needs_battery),
+            (shows_regret, self.needs_estimation),
+            (has_estimates, self.needs_penalties),
+            (chooses_steps, self.needs_chosen_steps),
+        )
+        return all(has or not need for has, need in pairs)
 
 
 def _note(facts: RoundFacts) -> str:
@@ -105,6 +118,20 @@ def _in_hindsight(figure: Callable[[Hindsight], float]) -> Callable[[RoundFacts]
         return None if facts.outcome.hindsight is None else figure(facts.outcome.hindsight)
 
     return value
+
+
+def _of_steps(name: str) -> Callable[[RoundFacts], float | None]:
+    def value(facts: RoundFacts) -> float | None:
+        found = facts.local_steps.get(name)
+        return None if found is None else float(found[0])
+
+    return value
+
+
+def _norms_of_steps(facts: RoundFacts) -> list[NDArray[Any]]:
+    """Return a column for each local step; of the first one alone where rounds have different numbers."""
+    norms = facts.reports.gradient_norms
+    return [facts.spread(column) for column in (norms[:, :1] if facts.run.chooses_steps else norms).T]
 
 
 def _lost(fate: UploadFate) -> Callable[[RoundFacts], int]:
@@ -198,6 +225,33 @@ ROUND_COLUMNS: tuple[Column, ...] = (
         "devices",
         "their numbers in the partition, separated by spaces",
         lambda facts: facts.run.device_ids[facts.plan.selected].tolist(),
+    ),
+    Column(
+        "num_local_steps",
+        "integer",
+        "tau of this round",
+        lambda facts: facts.reports.gradient_norms.shape[1],
+        needs_chosen_steps=True,
+    ),
+    *(
+        Column(name, "number", meaning, _of_steps(name), needs_chosen_steps=True)
+        for name, meaning in (
+            (
+                "loss_lipschitz",
+                "rho after this round: change of the loss over the distance, as uploaders say",
+            ),
+            ("smoothness", "beta of Wang et al.: change of the gradient over the distance, likewise"),
+            ("gradient_divergence", "delta: how far uploaders' gradients are from their mean"),
+            ("drift_bound", "h(tau) of the next round's tau"),
+            ("control_bound", "G(tau) of it, which it minimises as far as the budget allows"),
+        )
+    ),
+    Column(
+        "next_local_steps",
+        "integer",
+        "tau of the next round, chosen by these; 0: none fits into the budget, and the run ends",
+        lambda facts: next_steps(facts.local_steps),
+        needs_chosen_steps=True,
     ),
     Column(
         "gradient_norm_min",
@@ -396,8 +450,8 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column(
         "gradient_norm_{step}",
         "number",
-        "norm of the gradient at each local step",
-        lambda facts: [facts.spread(column) for column in facts.reports.gradient_norms.T],
+        "norm of the gradient at each local step; at the first alone with algorithm.local_steps",
+        _norms_of_steps,
     ),
     Column(
         "contribution",
@@ -483,6 +537,7 @@ def record_round(facts: RoundFacts) -> RoundRecord:
     over_cell, on_battery = facts.outcome.costs is not None, facts.outcome.battery is not None
     kind = {"over_cell": over_cell, "on_battery": on_battery}
     kind |= {"shows_regret": facts.run.shows_regret, "has_estimates": facts.run.has_estimates}
+    kind["chooses_steps"] = facts.run.chooses_steps
     columns = {
         column.name.format(metric=facts.run.metric.name): column.value(facts)
         for column in ROUND_COLUMNS
@@ -510,15 +565,17 @@ def table_headers(
     on_battery: bool = False,
     shows_regret: bool = False,
     has_estimates: bool = False,
+    chooses_steps: bool = False,
 ) -> dict[str, list[str]]:
     """Return the names of the columns that a run's tables have, in order."""
-    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    kind = {"over_cell": over_cell, "on_battery": on_battery, "chooses_steps": chooses_steps}
     kind |= {"shows_regret": shows_regret, "has_estimates": has_estimates}
+    num_shown = 1 if chooses_steps else num_local_steps
     rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]
     devices: list[str] = []
     for column in DEVICE_COLUMNS:
         if column.applies(**kind):
-            steps = range(num_local_steps) if "{step}" in column.name else range(1)
+            steps = range(num_shown) if "{step}" in column.name else range(1)
             devices += [column.name.format(step=step) for step in steps]
     heldout = [name.format(metric=metric.name) for name, _, _ in HELDOUT_COLUMNS]
     return {

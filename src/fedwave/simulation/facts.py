@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedwave.devices.base import HeldOutResult
 from fedwave.learning.tasks import Metric
-from fedwave.server import BatteryReport, Outcome, Plan, Reports, RoundCosts, UploadLinks
+from fedwave.server import BatteryReport, Outcome, Plan, PlannerState, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.penalties import PenaltyState
 from fedwave.units import FloatArray, IntArray
@@ -27,6 +27,7 @@ class RunFrame:
     turning_point: FloatArray | None = None  # of all training devices; None: the penalties are not known
     has_estimates: bool = False  # of the penalties, which change from round to round: rounds.csv has them
     shows_regret: bool = False  # the planner does not know the gains: rounds.csv says what that costs
+    chooses_steps: bool = False  # every round has a number of local steps of its own
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,6 +43,7 @@ class RoundFacts:
     heldout: HeldOutResult | None = None  # None in rounds without evaluation
     training: HeldOutResult | None = None  # likewise of all training devices; None where it is not asked for
     penalties: PenaltyState | None = None  # of this round; None where they never change
+    local_steps: PlannerState = field(default_factory=dict)  # after the round; empty where tau is fixed
     wall_time_s: float = math.nan
     frame: RunFrame | None = None  # the run that the tables are of
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fedwave.devices.base import Devices
 from fedwave.errors import shown
 from fedwave.learning import Parameters
+from fedwave.learning.gradient_spread import gradient_divergence
 from fedwave.learning.parameters import distance
 from fedwave.learning.quantise import received_model
 from fedwave.learning.server_steps import ServerStep
-from fedwave.server import Planner, Reports
+from fedwave.server import LocalSteps, Planner, Reports, StepsHeard
+from fedwave.server.local_steps import next_steps
 from fedwave.server.planner import MIN_KEPT_MODELS
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.ledger import Ledger
@@ -50,6 +54,7 @@ class Federation:
     power: Power | None = None  # the batteries that the devices live on; None: they never run out
     penalties: ChangingPenalties | None = None  # where lambda_1 and lambda_2 are estimated; None: fixed
     shows_regret: bool = False  # the world says what a plan was worth with gains that no planner knew
+    local_steps: LocalSteps | None = None  # who chooses tau of every round; None: it is always the same
 
     def __post_init__(self) -> None:
         for part, members in _MEMBERS.items():
@@ -71,18 +76,27 @@ def play_round(federation: Federation, devices: Devices, state: State) -> tuple[
     asked = planner.ask(k, state.planner)
     # Devices keep what contributes most by fixed penalties; others may choose otherwise.
     max_models = planner.max_models if federation.penalties is None else MIN_KEPT_MODELS
-    reports = devices.report(k, state.parameters, asked, max_models=max_models)  # Alg. 1, 3-11
+    steps = {} if federation.local_steps is None else {"num_local_steps": next_steps(state.local_steps)}
+    reports = devices.report(k, before, asked, max_models=max_models, **steps)  # Alg. 1, 3-11
     if federation.penalties is not None and state.penalties is not None:
         penalties, reports = federation.penalties.after_reports(k, before, reports, state.penalties)
         state = replace(state, penalties=penalties)
     facts = decide_round(federation, state, asked, reports, channel)
     received = facts.outcome.received
+    seen: list[Parameters] | None = None if federation.local_steps is None else []
     if len(received):  # else the model stays as it is
         models, weights = devices.collect(received), facts.plan.weights_of(received)
-        state = take_models(federation, state, models, weights)
+        state = take_models(federation, state, models, weights, seen=seen)
     after = close_round(federation, state, facts)
-    update_norm = distance(before, after.parameters)
-    return after, replace(facts, ledger=after.ledger, update_norm=update_norm, penalties=after.penalties)
+    if federation.local_steps is not None:
+        after = choose_steps(federation.local_steps, after, facts, before, seen or [])
+    return after, replace(
+        facts,
+        ledger=after.ledger,
+        update_norm=distance(before, after.parameters),
+        penalties=after.penalties,
+        local_steps=after.local_steps,
+    )
 
 
 def decide_round(
@@ -109,14 +123,44 @@ def close_round(federation: Federation, state: State, facts: RoundFacts) -> Stat
     return replace(after, ledger=before.after(costs))
 
 
+def choose_steps(
+    local_steps: LocalSteps, state: State, facts: RoundFacts, before: Parameters, models: list[Parameters]
+) -> State:
+    """Return the state with the next round's number of local steps, given the models as they arrived."""
+    received, reports = facts.outcome.received, facts.reports
+    rows = np.searchsorted(reports.device_index, received)
+    heard = StepsHeard(
+        num_local_steps=next_steps(state.local_steps),
+        reports=reports,
+        plan=facts.plan,
+        outcome=facts.outcome,
+        gradient_divergence=gradient_divergence(
+            before, models, reports.gradient_norms[rows, 0], facts.plan.weights_of(received)
+        )
+        if models
+        else np.zeros(0),
+    )
+    return replace(state, local_steps=local_steps.after(heard, state.local_steps))
+
+
 def take_models(
-    federation: Federation, state: State, models: Iterable[Parameters], weights: FloatArray | None
+    federation: Federation,
+    state: State,
+    models: Iterable[Parameters],
+    weights: FloatArray | None,
+    *,
+    seen: list[Parameters] | None = None,
 ) -> State:
     """Return the state with the next global model, made of one or more uploads: Alg. 1, line 13; Eq. (6).
 
-    ``weights`` are those of the models, in their order; None: all weigh the same.
+    ``weights`` are those of the models, in their order; None: all weigh the same. ``seen`` is given those
+    that the server received.
     """
-    received = (received_model(state.parameters, own, federation.bits_per_parameter) for own in models)
+    bits = federation.bits_per_parameter
+    received: Iterable[Parameters] = (received_model(state.parameters, own, bits) for own in models)
+    if seen is not None:
+        seen += received
+        received = seen
     parameters, step_state = federation.server_step.step(
         state.parameters, received, weights, state.server_step
     )

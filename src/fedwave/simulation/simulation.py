@@ -13,6 +13,7 @@ from fedwave.devices.work import EvaluationWork, LocalWork
 from fedwave.learning import Model, Parameters, Task
 from fedwave.rng import Stream, generator
 from fedwave.selection import turning_point
+from fedwave.server.local_steps import next_steps
 from fedwave.simulation.columns import record_round
 from fedwave.simulation.facts import RunFrame
 from fedwave.simulation.records import RoundRecord
@@ -73,6 +74,7 @@ class Simulation:
     def _first_state(self, parameters: Parameters) -> State:
         # Sorted by name, as a checkpoint gives them back: the order of a sum decides its last bits.
         parameters = {name: parameters[name] for name in sorted(parameters)}
+        steps = self.federation.local_steps
         return State(
             0,
             parameters,
@@ -80,6 +82,7 @@ class Simulation:
             self.federation.planner.initial_state(),
             charge=None if self.federation.power is None else self.federation.power.initial(),
             penalties=None if self.federation.penalties is None else self.federation.penalties.initial(),
+            local_steps={} if steps is None else steps.initial_state(),
         ).to(self.train.torch_device)
 
     def run_round(self, state: State, devices: Devices) -> tuple[State, RoundRecord]:
@@ -107,6 +110,8 @@ class Simulation:
         if state.charge is not None and self.federation.power is not None:
             awake = self.federation.power.batteries.is_awake(state.charge.charge_j)
             row |= {"clock_s": state.charge.clock_s, "num_awake": float(awake.sum())}
+        if self.federation.local_steps is not None:
+            row["next_local_steps"] = float(next_steps(state.local_steps))
         return self.stop.reason(row) is not None
 
     @property
@@ -122,4 +127,5 @@ class Simulation:
             ),
             has_estimates=self.federation.penalties is not None,
             shows_regret=self.federation.shows_regret,
+            chooses_steps=self.federation.local_steps is not None,
         )

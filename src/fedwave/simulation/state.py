@@ -17,7 +17,7 @@ from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.penalties import PenaltyState
 from fedwave.simulation.power import Charge
 
-PARTS = ("parameters", "server_step", "planner", "ledger", "charge", "penalties")
+PARTS = ("parameters", "server_step", "planner", "ledger", "charge", "penalties", "local_steps")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class State:
     ledger: Ledger | None = None  # None where nothing is counted
     charge: Charge | None = None  # of the batteries; None where nobody lives on one
     penalties: PenaltyState | None = None  # of the contributions; None where they never change
+    local_steps: PlannerState = field(default_factory=dict)  # of who chooses tau; empty where nobody does
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Return every part's tensors, each name preceded by its part's: ``parameters.conv1.weight``."""
@@ -43,6 +44,7 @@ class State:
             "ledger": _to_tensors(self.ledger),
             "charge": _to_tensors(self.charge),
             "penalties": _to_tensors(self.penalties),
+            "local_steps": {name: torch.tensor(array) for name, array in self.local_steps.items()},
         }
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
@@ -68,6 +70,7 @@ class State:
             Ledger.from_arrays(ledger) if ledger else None,
             Charge.from_arrays(charge) if charge else None,
             PenaltyState.from_arrays(penalties) if penalties else None,
+            _to_arrays(parts["local_steps"]),
         )
 
     def to(self, device: torch.device) -> State:

@@ -35,6 +35,8 @@ class StopRule:
             limit = getattr(self, name)
             if limit is not None and value is not None and value >= limit:  # NaN where nothing was measured
                 return f"stop.{name} = {limit:g} is reached, with {value:.6g}"
+        if row.get("next_local_steps") == 0:
+            return "algorithm.local_steps ends the run: no further round fits into its budget"
         return None
 
 

@@ -54,12 +54,18 @@ class RayExecutor:
             self._compare(processor)
 
     def updates(
-        self, round_index: int, parameters: Parameters, chunks: Sequence[IntArray], store: ModelStore[Any]
+        self,
+        round_index: int,
+        parameters: Parameters,
+        chunks: Sequence[IntArray],
+        store: ModelStore[Any],
+        num_local_steps: int | None,
     ) -> Iterator[Reports]:
         """Yield the reports of the chunks as they are done."""
         model = self._put_once(parameters)
         arguments = (
-            (self._place, model, round_index, bundle, store.emptied()) for bundle in self._bundles(chunks)
+            (self._place, model, round_index, bundle, store.emptied(), num_local_steps)
+            for bundle in self._bundles(chunks)
         )
         for done in self._cluster.run(tasks.update, arguments):
             self._compare(done.processor)

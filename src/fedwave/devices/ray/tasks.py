@@ -72,10 +72,11 @@ def update(
     round_index: int,
     chunks: Sequence[IntArray],
     store: ModelStore[Parameters],
+    num_local_steps: int | None,
 ) -> Updated:
     """Compute chunks of devices; the models that the store still wants stay on this machine."""
-    local, _ = _work(place)
-    parameters = _parameters(model)
+    local, parameters = _work(place)[0], _parameters(model)
+    local = local if num_local_steps is None else local.with_steps(num_local_steps)
     reports = [
         keep_best(local, round_index, local.compute(round_index, parameters, chunk), store)
         for chunk in chunks

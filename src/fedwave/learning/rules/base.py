@@ -19,6 +19,7 @@ class LocalStep:
     parameters: Parameters  # after the step, stacked
     gradient_norm: Tensor  # (devices,), the norm of the gradient that was descended
     loss: Tensor  # (devices,), what was descended, before the step
+    gradient: Parameters | None = None  # itself, stacked; None: the rule does not tell it
 
 
 class LocalRule(Protocol):

@@ -47,4 +47,5 @@ class MetaDescent:
                 step(parameters, outcome.gradient, self.meta_lr),
                 norm(outcome.gradient, is_stacked=True),
                 outcome.query_loss,
+                outcome.gradient,
             )

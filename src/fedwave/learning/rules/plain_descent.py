@@ -28,4 +28,5 @@ class PlainDescent:
         del support, start  # the support samples are part of the query
         value, gradient = loss_and_gradient(loss, with_gradients(parameters), query)
         with torch.no_grad():
-            return LocalStep(step(parameters, gradient, self.meta_lr), norm(gradient, is_stacked=True), value)
+            after, size = step(parameters, gradient, self.meta_lr), norm(gradient, is_stacked=True)
+            return LocalStep(after, size, value, gradient)
