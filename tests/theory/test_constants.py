@@ -57,6 +57,13 @@ def test_by_hand() -> None:
     )
 
 
+def test_support_and_query_have_their_own_parts_in_the_noise() -> None:
+    # alpha = 0.25: (1 + alpha L)^2 = 9/4, and 1/D' + (alpha L)^2/D = 1/12 + 1/8 = 5/24.
+    own = 6 * 9 * 9 / 4 * 5 / 24 + 3 * (0.25 * 5 * 11) ** 2 / 4 + 6 * (0.25 * 3 * 11) ** 2 / 4 * 5 / 24
+    assert meta_variance(SOME, BATCHES, inner_lr=0.25) == pytest.approx(own)
+    assert first_order_variance(SOME, BATCHES, inner_lr=0.25) == pytest.approx(4 * 9 * 5 / 24 + 2 * 2.5**2)
+
+
 def test_lemmas_1_and_3_are_reached_by_hills() -> None:
     # f_i = -L/2 t^2 - b_i t has grad F_i = -(1 + aL)^2 (L t + b_i): as steep and as far apart as they allow.
     smoothness, rate, b = 3.0, 0.2, (1.0, 4.0)

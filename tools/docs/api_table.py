@@ -10,6 +10,7 @@ from importlib import import_module
 
 import fedwave
 import fedwave.testing
+import fedwave.theory
 from tools.docs.pages import escape
 
 # Every name of ``fedwave.__all__`` once, by what it is for.
@@ -38,6 +39,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "evaluate",
     ),
     "Learning": ("meta_gradient", "contribution"),
+    # ``from fedwave import theory``: see docs/theory.md.
+    "The paper's analysis": (
+        *(f"fedwave.theory.{name}" for name in fedwave.theory.__all__),
+        "fedwave.theory.estimates.Effort",
+        "fedwave.theory.estimates.LocalEstimates",
+        "fedwave.theory.estimates.estimate_constants",
+        "fedwave.theory.estimates.noise_from_two_batches",
+        "fedwave.runs.theory_snapshots.Snapshot",
+        "fedwave.runs.theory_snapshots.take_snapshots",
+    ),
     # ``from fedwave.testing import check_policy``: see docs/testing-parts.md.
     "Checks of your own parts": tuple(f"fedwave.testing.{name}" for name in fedwave.testing.__all__),
     # From here on not imported by name: what the functions above return, what a part must have, what travels.
