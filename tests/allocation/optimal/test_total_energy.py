@@ -28,7 +28,7 @@ def shared(rng: np.random.Generator, features, **sizes):
     return replace(problem, max_total_energy_j=np.where(rng.random(limit.size) < 0.2, np.inf, limit))
 
 
-def best_by_brute_force(problem, num_times=40):
+def best_by_brute_force(problem, num_times=40, also=()):
     """Return the best objective over a grid of computing times, all assignments, and each pair's own SNRs."""
     work, busy = problem.workload_cycles, problem.workload_cycles > 0
     least = np.zeros(work.size) if problem.min_frequency_hz is None else problem.min_frequency_hz
@@ -36,7 +36,7 @@ def best_by_brute_force(problem, num_times=40):
     grid = np.array([1.0])
     if busy.any():
         fastest = float((work[busy] / problem.max_frequency_hz[busy]).max())
-        grid = fastest * np.geomspace(1.0, 60.0, num_times)
+        grid = np.append(fastest * np.geomspace(1.0, 60.0, num_times), also)
     best = -np.inf
     for finish in grid:
         frequency = np.zeros(work.size)
@@ -112,6 +112,27 @@ def test_no_time_and_no_assignment_beats_the_bound(seed):
     assert exact <= found.upper_bound + 1e-9 * scale
     assert exact >= found.objective - 0.05 * scale  # a grid of times is coarse
     assert found.status is not Status.LIMIT
+    assert found.upper_bound <= found.objective + 1e-3 * scale
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_certified_under_a_rounds_deadline_and_limits_of_each_devices_own(seed):
+    """A round that ends with the plan without it, or sooner; the brute force also tries the plan's time."""
+    rng = np.random.default_rng(300 + seed)
+    own = [name for name in ("own_delay", "own_circuit", "prices", "static") if rng.random() < 0.4]
+    problem = shared(rng, own, max_devices=3, max_blocks=2)
+    plain = allocate(replace(problem, max_total_energy_j=None))
+    limit_s = max(plain.delay_s * rng.uniform(0.6, 1.0), 1.05 * problem.fastest_compute_s)
+    problem = replace(problem, max_round_delay_s=limit_s)
+    found = allocate(problem, relative_gap=1e-4)
+    exact = best_by_brute_force(problem, num_times=20, also=[max(found.compute_delay_s, 1e-9)])
+    scale = float(np.maximum(problem.contribution, 0).sum()) + abs(found.objective)
+    if found.status is Status.INFEASIBLE:
+        assert exact == -np.inf or (found.num_selected == 0 and exact <= found.objective + 1e-9)
+        return
+    assert violations(problem, found) == ()
+    assert exact <= found.upper_bound + 1e-9 * scale
+    assert exact >= found.objective - 2e-3 * scale
     assert found.upper_bound <= found.objective + 1e-3 * scale
 
 
