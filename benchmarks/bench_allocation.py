@@ -138,7 +138,7 @@ def bench_link() -> None:
     variants["deadline"] = [with_deadline(problem) for problem in plain]
     every = {name: value for terms in LINK.values() for name, value in terms.items()}
     variants["upload deadline"] = [replace(problem, max_delay_s=6.0) for problem in plain]
-    draws = [np.random.default_rng(seed) for seed in range(len(plain))]
+    draws = [np.random.default_rng(1000 + seed) for seed in range(len(plain))]  # not those of the plain ones
     variants["own deadlines"] = [
         replace(problem, max_delay_s=rng.uniform(4.0, 8.0, problem.num_devices))
         for problem, rng in zip(plain, draws, strict=True)
