@@ -12,6 +12,7 @@ import pytest
 from fedwave.errors import ConfigError, FedwaveError, ProblemError
 from fedwave.experiments import experiment_to_toml, load_experiment, preset_names
 from fedwave.experiments.build import build_simulation
+from fedwave.experiments.federation import most_uploads
 from fedwave.runs.run import resume_run, run_experiment
 from tests.experiments.cell_tables import CELL_SCHEMES, PAPER_CELL, SMALL, STREET_CELL, cell_of, experiment
 from tests.runs.small_runs import StopAfter, contents
@@ -308,3 +309,40 @@ def test_a_cell_in_a_section_that_is_no_table_is_refused(tmp_path: Path) -> None
 def test_a_size_of_contributions_that_are_not_normalised_is_refused() -> None:
     with pytest.raises(ConfigError, match='contribution_size = 5 needs contribution_scale = "normalised"'):
         load_experiment("digits/ural", ["cell.contribution_size=5"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"method": "greedy"},
+            'cell.method must know cell.access = "tdma", got "greedy". Use one of optimal, threshold, ',
+        ),
+        (
+            {"estimation": {"kind": "log-normal", "error_db": 3.0}},
+            'cell.access = "tdma" needs cell.estimation = "exact", got "log-normal"',
+        ),
+    ],
+)
+def test_an_access_that_a_method_does_not_know_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        experiment({"preset": "umi-3.5ghz", "access": "tdma", **changes})
+    assert words in str(caught.value)
+
+
+def test_blocks_that_differ_are_refused_before_the_first_round_is_planned(tmp_path: Path) -> None:
+    """The paper's cell draws an interference for each block."""
+    settings = experiment({**PAPER_CELL, "method": "optimal", "access": "tdma"})
+    with pytest.raises(ProblemError, match="needs blocks that are alike"):
+        run_experiment(settings, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("access", "most"), [("one-block", 3), ("blocks", 3), ("shared-band", 8), ("tdma", 8)]
+)
+def test_how_many_can_upload(access: str, most: int) -> None:
+    section = experiment({"preset": "umi-3.5ghz", "num_blocks": 3, "access": access}).cell
+    assert section is not None
+    assert most_uploads(section, 8) == most
+    if access != "one-block":
+        assert most_uploads(section.model_copy(update={"max_uploads": 2}), 8) == 2

@@ -158,3 +158,23 @@ def test_a_run_ended_before_its_first_evaluation_has_a_summary_without_one(tmp_p
     result = run_experiment(settings, tmp_path / "run", observers=[AskToStopAfter(2)])
     assert set(result.summary["final"]) == {"train_loss"}
     assert result.summary["best_heldout_accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"access": "tdma"},
+        {"access": "shared-band", "max_uploads": 4},
+        {"access": "blocks", "work_conserving": True},
+        {"access": "shared-band", "method": "proportional-fair"},  # which remembers rates
+    ],
+)
+def test_every_access_resumes_to_the_same_bits(tmp_path: Path, changes: dict[str, Any]) -> None:
+    weights = {"contribution_scale": "constant", "contribution_constant": 100.0}  # all are worth uploading
+    cell = {"preset": "umi-3.5ghz", "num_blocks": 3, "method": "optimal", **weights, **changes}
+    settings = experiment(**{**STATEFUL, "cell": cell, "selection": {"policy": "top-contribution"}})
+    whole = run_experiment(settings, tmp_path / "whole").path
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(settings, tmp_path / "cut", observers=[StopAfter(2)])
+    assert results(resume_run(tmp_path / "cut").path) == results(whole)
+    assert read_run(whole).devices["bandwidth_hz"].max() > 0.0

@@ -96,6 +96,23 @@ class CellSection(CellConfig):
         keeps_name = "preset" in given and not is_cell_file(given["preset"])
         return {**filled, "preset": given["preset"]} if keeps_name else filled
 
+    def _check_method(self) -> None:
+        """Refuse what nothing is proven for, or nobody plays, where blocks are shared in another way."""
+        if self.access == "one-block":
+            return
+        known = METHODS.get(self.method.kind)
+        if known is not None and self.access not in known.accesses:
+            able = ", ".join(name for name, method in METHODS.items() if self.access in method.accesses)
+            raise ConfigError(
+                f'cell.method must know cell.access = "{self.access}", got "{self.method.kind}". Use one of '
+                f"{able}."
+            )
+        if self.estimation.kind != "exact":
+            raise ConfigError(
+                f'cell.access = "{self.access}" needs cell.estimation = "exact", got '
+                f'"{self.estimation.kind}". Use one-block for gains that are not known.'
+            )
+
     @model_validator(mode="after")
     def _check_combinations(self) -> CellSection:
         if self.delay_weight == 0 and self.energy_weight > 0 and self.max_delay_s is None:
@@ -103,6 +120,7 @@ class CellSection(CellConfig):
                 "cell.delay_weight must be > 0 without cell.max_delay_s, got 0. The slowest upload is "
                 "then the cheapest, so no best delay exists; set one of the two."
             )
+        self._check_method()
         if self.contribution_constant != 0 and self.contribution_scale != "constant":
             raise ConfigError(
                 f"cell.contribution_constant = {self.contribution_constant:g} needs contribution_scale = "

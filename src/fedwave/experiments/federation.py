@@ -128,10 +128,11 @@ def _over_a_cell(
     federation = Federation(
         planner=planner,
         world=world,
-        server_step=build_server_step(experiment, min(num_selected, section.num_blocks, len(train))),
+        server_step=build_server_step(experiment, min(num_selected, most_uploads(section, len(train)))),
         bits_per_parameter=section.bits_per_parameter,
         power=_power(section, train, experiment.seed),
         shows_regret=world.shows_regret,
+        shows_shares=section.access != "one-block",
     )
     return federation, (*cell.warnings, *warnings)
 
@@ -147,8 +148,8 @@ def _power(section: CellSection, train: DevicePool, seed: int) -> Power | None:
 def _num_selected_over_a_cell(
     experiment: Experiment, section: CellSection, num_devices: int
 ) -> tuple[int, tuple[str, ...]]:
-    """Return n_k: one device a block at most, or no limit where problem (P) itself decides."""
-    most = min(section.num_blocks, num_devices)
+    """Return n_k: as many as can upload at most, or no limit where problem (P) itself decides."""
+    most = most_uploads(section, num_devices)
     wanted, policy = experiment.selection.num_selected, experiment.selection.policy.kind
     serves_given_devices = find_method(section.method.kind).serves_given_devices
     if wanted == "auto":
@@ -158,10 +159,15 @@ def _num_selected_over_a_cell(
     require_enough_devices(wanted, num_devices)
     if not serves_given_devices or wanted <= most:
         return wanted, ()
-    warning = (
-        f"selection.num_selected is {wanted}, but the cell has {most} blocks: {most} devices upload at most."
-    )
+    limits = f"{most} blocks" if section.max_uploads is None else f"max_uploads = {most}"
+    warning = f"selection.num_selected is {wanted}, but the cell has {limits}: {most} devices upload at most."
     return most, (warning,)
+
+
+def most_uploads(section: CellSection, num_devices: int) -> int:
+    """Return how many devices can upload in a round: one a block, unless they share the band or its time."""
+    most = num_devices if section.access in ("shared-band", "tdma") else min(section.num_blocks, num_devices)
+    return most if section.max_uploads is None else min(most, section.max_uploads)
 
 
 def model_bits(section: CellSection, model: Model) -> float:

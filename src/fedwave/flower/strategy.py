@@ -84,6 +84,11 @@ class TwoPhase(Strategy):
                 "a federation of real devices cannot live on simulated batteries, got cell.battery. Leave it "
                 "out; a device whose battery is flat does not answer."
             )
+        if federation.shows_shares:
+            raise ConfigError(
+                'a federation of real devices grants one block each, got another access. Use "one-block": '
+                "the others are for simulated cells."
+            )
         self.federation = federation
         self.num_local_steps = num_local_steps
         self.min_nodes = min_nodes

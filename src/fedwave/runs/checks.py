@@ -61,6 +61,7 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
         shows_regret=simulation.frame.shows_regret,
         has_estimates=simulation.frame.has_estimates,
         chooses_steps=simulation.frame.chooses_steps,
+        shows_shares=simulation.frame.shows_shares,
     )
     for name in folder.counted_tables:
         path = folder.path / name

@@ -58,8 +58,11 @@ class CellPlanner(PolicyPlanner):
 
     @property
     def max_models(self) -> int:
-        """Some more than can be chosen."""
-        return max(4 * self.terms.num_blocks, MIN_KEPT_MODELS)
+        """Some more than can be chosen; all where blocks do not limit how many upload."""
+        most = self.terms.num_blocks
+        if self.terms.access in ("shared-band", "tdma"):
+            most = self.runner.num_devices if self.terms.max_uploads is None else self.terms.max_uploads
+        return max(4 * most, MIN_KEPT_MODELS)
 
     @property
     def num_blocks(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedwave.allocation import Allocation, Evaluation
 from fedwave.units import BoolArray, FloatArray, IntArray
+from fedwave.wireless.schedule import UploadSchedule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +51,8 @@ class RoundCosts:
     downlink_time_s: FloatArray = field(default_factory=lambda: np.zeros(1))
     broadcast_energy_j: float = 0.0  # the base station's, which no battery feels: not in the sums
     links: UploadLinks | None = None
+    upload_start_s: FloatArray = field(default_factory=lambda: np.zeros(1))  # after the first upload's begin
+    schedule: UploadSchedule | None = None  # who sent when on which blocks, where that changes in time
 
     @property
     def device_energy_j(self) -> FloatArray:

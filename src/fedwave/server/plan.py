@@ -16,6 +16,7 @@ from fedwave.allocation import (
 )
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
+from fedwave.wireless.schedule import UploadSchedule, schedule_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +56,31 @@ class Plan:
             return None if self.allocation is None else self.allocation.account
         return account(self.problem, self.allocation)
 
+    @property
+    def schedule(self) -> UploadSchedule | None:
+        """Who is to send when over which hertz, as a picture of the band over time; None without a radio.
+
+        Where blocks that fall free go on to others (``work_conserving``) this is how the round begins, and
+        the outcome's costs have the schedule as it was played.
+        """
+        costs = self.account
+        if costs is None or self.allocation is None or self.problem is None:
+            return None
+        who, block_hz = self.selected, self.problem.bandwidth_hz
+        width = self.allocation.bandwidth_of_device_hz
+        held = np.full(who.size, block_hz) if width is None else width[who]
+        first_hz = self.allocation.block_of_device[who] * block_hz
+        if self.problem.access == "shared-band":
+            first_hz = np.cumsum(held) - held
+        return schedule_of(
+            device=who,
+            first_hz=first_hz.astype(np.float64),
+            width_hz=held,
+            start_s=costs.upload_start_s[who],
+            time_s=costs.upload_delay_s[who],
+            power_w=self.allocation.transmit_power_w[who],
+        )
+
     def without(self, devices: IntArray) -> Plan:
         """Return the plan in which these devices do not upload; what the others do stays as it is."""
         stays = ~np.isin(self.selected, devices)
@@ -68,6 +94,7 @@ class Plan:
     def _allocation_of(self, devices: IntArray) -> Allocation | None:
         """Return the allocation with the uploads of these devices alone, its cost counted anew."""
         planned = self.allocation
+        width = None if planned is None else planned.bandwidth_of_device_hz
         if planned is None or self.problem is None:
             if planned is not None:
                 raise ProblemError(
@@ -83,6 +110,7 @@ class Plan:
             cpu_frequency_hz=planned.cpu_frequency_hz,
             status=Status.FEASIBLE,
             iterations=planned.iterations,
+            bandwidth_hz=width if width is None else width[devices],
         )
         return replace(found, upper_bound=max(planned.upper_bound, found.objective))
 

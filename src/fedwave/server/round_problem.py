@@ -64,6 +64,8 @@ def round_problem(
         "joules_per_cycle": fleet.joules_per_cycle,
         "min_snr": risks.planned_min_snr * (1.0 + PLANNING_MARGIN),
         "packet_error_waterfall": risks.packet_error_waterfall,
+        "access": terms.access,
+        "max_uploads": terms.max_uploads,
     }
     if risks.deadline_s is not None:
         active = np.arange(fleet.num_devices) if computes is None else np.flatnonzero(computes)

@@ -107,6 +107,11 @@ def account(cell: Cell, messages: Messages) -> Account:
             f"the table has device {messages.device.max()}, but the cell has {cell.num_devices} devices, "
             "counted from 0. Give it more."
         )
+    if cell.config.access != "one-block":
+        raise ProblemError(
+            "messages of others are accounted with one block each, got cell.access = "
+            f'"{cell.config.access}". Leave it out.'
+        )
     warnings: list[str] = []
     if cell.config.losses.dropout_probability > 0.0:
         warnings.append("losses.dropout_probability is not drawn: the table says who sent.")

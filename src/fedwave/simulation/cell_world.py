@@ -14,7 +14,7 @@ from fedwave.rng import Stream, generator
 from fedwave.server import Hindsight, Outcome, Plan, Reports, UploadLinks, Work
 from fedwave.server.round_problem import PLANNING_MARGIN
 from fedwave.simulation.round_account import Timeline, round_costs
-from fedwave.units import BoolArray, FloatArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import upload_outcome
 from fedwave.wireless.fleet import Fleet
@@ -28,6 +28,7 @@ from fedwave.wireless.phases import (
     workload_cycles,
 )
 from fedwave.wireless.sanity import units_were_said
+from fedwave.wireless.schedule import UploadSchedule, hand_on_blocks
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
@@ -67,6 +68,19 @@ class CellWorld:
             self.fleet, num_samples=work.num_samples, num_local_steps=work.num_local_steps, computes=computes
         )
         links, slot_time, is_broken_off = self._uploads(plan, plan.allocation, channel)
+        slot_start, schedule = None, None
+        if self.terms.access == "tdma":
+            slot_start = np.zeros(num_devices)
+            slot_start[plan.selected] = np.cumsum(slot_time[plan.selected]) - slot_time[plan.selected]
+        if self.terms.work_conserving:
+            schedule = self._handing_on(plan, plan.allocation, channel)
+            slot_time = schedule.end_of_device_s(num_devices)
+            links.rate_bps[plan.selected] = np.divide(  # its mean
+                work.model_bits,
+                slot_time[plan.selected],
+                out=np.zeros(plan.selected.size),
+                where=slot_time[plan.selected] > 0.0,
+            )
         timeline = Timeline(
             broadcast_s=broadcast_delay_s(self.terms, channel, listeners=who, model_bits=work.model_bits),
             compute_time_s=compute_delay_s(plan.allocation.cpu_frequency_hz, workload_cycles=workload),
@@ -74,6 +88,7 @@ class CellWorld:
             if plan.needs_reports
             else ReportPhase.skipped(num_devices),
             slot_time_s=slot_time,
+            slot_start_s=slot_start,
             deadline_s=self.terms.risks.deadline_s,
         )
         if timeline.deadline_s is None and np.isinf(slot_time).any():
@@ -87,7 +102,7 @@ class CellWorld:
             device_index=plan.selected,
             num_devices=num_devices,
             snr=links.sinr[plan.selected],
-            finish_time_s=timeline.uploads_start_s + slot_time[plan.selected],
+            finish_time_s=(timeline.slots_start_s + slot_time)[plan.selected],
             rng=generator(self.seed, Stream.UPLOAD_LOSS, round_index),
             is_broken_off=is_broken_off,
         )
@@ -103,9 +118,30 @@ class CellWorld:
             workload_cycles=workload,
             idle_power_w=self.idle_power_w,
             links=links,
+            schedule=schedule,
         )
         hindsight = self._hindsight(plan, plan.allocation, channel, timeline) if self.shows_regret else None
         return Outcome(plan.selected[outcome.arrived], outcome.fate, costs, hindsight=hindsight)
+
+    def _handing_on(self, plan: Plan, allocation: Allocation, channel: ChannelDraw) -> UploadSchedule:
+        """Return who holds which blocks when, as those that fall free go on to others."""
+        assert allocation.bandwidth_of_device_hz is not None  # by the access
+        selected, terms = plan.selected, self.terms
+        return hand_on_blocks(
+            device=selected,
+            num_held=np.rint(allocation.bandwidth_of_device_hz[selected] / terms.bandwidth_hz).astype(
+                np.int64
+            ),
+            power_w=allocation.transmit_power_w[selected],
+            max_power_w=self.fleet.max_power_w[selected],
+            gain=channel.channel_gain[selected],
+            block_noise_w=float(channel.interference_w[0]) + terms.noise_w,
+            bandwidth_hz=terms.bandwidth_hz,
+            num_blocks=terms.num_blocks,
+            model_bits=self.work.model_bits,
+            rate=terms.rate,
+            min_snr=terms.risks.planned_min_snr,
+        )
 
     def _hindsight(
         self, plan: Plan, allocation: Allocation, channel: ChannelDraw, timeline: Timeline
@@ -144,6 +180,7 @@ class CellWorld:
             block=allocation.block_of_device[selected],
             power_w=allocation.transmit_power_w[selected],
             model_bits=self.work.model_bits,
+            width_hz=_of(allocation.bandwidth_of_device_hz, selected),
         )
         limit_s = longest_upload_s(
             allocation.transmit_power_w[selected],
@@ -158,3 +195,7 @@ class CellWorld:
         for name in ("channel_gain", "interference_w", "sinr", "rate_bps"):
             getattr(links, name)[selected] = getattr(uploads, name)
         return links, slot_time, is_broken_off
+
+
+def _of(values: FloatArray | None, index: IntArray) -> FloatArray | None:
+    return None if values is None else values[index]

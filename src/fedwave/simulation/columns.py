@@ -38,6 +38,7 @@ class Column:
     needs_estimation: bool = False  # of a run whose planner does not know the gains
     needs_penalties: bool = False  # of a run whose penalties are estimated
     needs_chosen_steps: bool = False  # of a run whose rounds have local steps of their own number
+    needs_shares: bool = False  # of a run with another access than one block each
 
     def applies(
         self,
@@ -47,6 +48,7 @@ class Column:
         shows_regret: bool = False,
         has_estimates: bool = False,
         chooses_steps: bool = False,
+        shows_shares: bool = False,
     ) -> bool:
         """Return whether the tables of such a run have the column."""
         pairs = (
@@ -55,6 +57,7 @@ class Column:
             (shows_regret, self.needs_estimation),
             (has_estimates, self.needs_penalties),
             (chooses_steps, self.needs_chosen_steps),
+            (shows_shares, self.needs_shares),
         )
         return all(has or not need for has, need in pairs)
 
@@ -480,6 +483,22 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         needs_cell=True,
     ),
     Column("block", "integer", "its radio block; -1: none", _allocation("block_of_device"), needs_cell=True),
+    Column(
+        "bandwidth_hz",
+        "number",
+        "what it holds of the band when uploads begin, or in its slot; 0 without an upload",
+        _allocation("bandwidth_of_device_hz"),
+        needs_cell=True,
+        needs_shares=True,
+    ),
+    Column(
+        "upload_start_s",
+        "number",
+        "when its upload begins after the first one; 0 unless devices take turns",
+        _cost("upload_start_s"),
+        needs_cell=True,
+        needs_shares=True,
+    ),
     Column("num_samples", "integer", "D_i, its training samples", _link("num_samples"), needs_cell=True),
     Column(
         "channel_gain", "number", "h on its block; empty without one", _link("channel_gain"), needs_cell=True
@@ -535,7 +554,7 @@ HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
 def record_round(facts: RoundFacts) -> RoundRecord:
     """Return the record of a round: every column that applies."""
     over_cell, on_battery = facts.outcome.costs is not None, facts.outcome.battery is not None
-    kind = {"over_cell": over_cell, "on_battery": on_battery}
+    kind = {"over_cell": over_cell, "on_battery": on_battery, "shows_shares": facts.run.shows_shares}
     kind |= {"shows_regret": facts.run.shows_regret, "has_estimates": facts.run.has_estimates}
     kind["chooses_steps"] = facts.run.chooses_steps
     columns = {
@@ -566,9 +585,11 @@ def table_headers(
     shows_regret: bool = False,
     has_estimates: bool = False,
     chooses_steps: bool = False,
+    shows_shares: bool = False,
 ) -> dict[str, list[str]]:
     """Return the names of the columns that a run's tables have, in order."""
     kind = {"over_cell": over_cell, "on_battery": on_battery, "chooses_steps": chooses_steps}
+    kind["shows_shares"] = shows_shares
     kind |= {"shows_regret": shows_regret, "has_estimates": has_estimates}
     num_shown = 1 if chooses_steps else num_local_steps
     rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]

@@ -28,6 +28,7 @@ class RunFrame:
     has_estimates: bool = False  # of the penalties, which change from round to round: rounds.csv has them
     shows_regret: bool = False  # the planner does not know the gains: rounds.csv says what that costs
     chooses_steps: bool = False  # every round has a number of local steps of its own
+    shows_shares: bool = False  # devices hold other than one block each: devices.csv says what, and when
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

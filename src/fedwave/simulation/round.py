@@ -55,6 +55,7 @@ class Federation:
     penalties: ChangingPenalties | None = None  # where lambda_1 and lambda_2 are estimated; None: fixed
     shows_regret: bool = False  # the world says what a plan was worth with gains that no planner knew
     local_steps: LocalSteps | None = None  # who chooses tau of every round; None: it is always the same
+    shows_shares: bool = False  # devices hold other than one block each: devices.csv says what, and when
 
     def __post_init__(self) -> None:
         for part, members in _MEMBERS.items():

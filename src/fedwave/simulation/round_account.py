@@ -11,6 +11,7 @@ from fedwave.units import BoolArray, FloatArray, IntArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.link import compute_energy_j, upload_energy_j
 from fedwave.wireless.phases import ReportPhase
+from fedwave.wireless.schedule import UploadSchedule
 from fedwave.wireless.terms import RadioTerms
 
 
@@ -61,10 +62,12 @@ def round_costs(
     workload_cycles: FloatArray,
     idle_power_w: float,
     links: UploadLinks | None = None,
+    schedule: UploadSchedule | None = None,
 ) -> RoundCosts:
     """Return everybody's joules and seconds in every phase, Eq. (23)-(31).
 
-    At the round's end everybody stops: what is late pays for the time until then, not for more.
+    At the round's end everybody stops: what is late pays for the time until then, not for more. With a
+    ``schedule`` powers change in time, and its pieces are what is paid for.
     """
     broadcast_s, delay_s = timeline.broadcast_s, timeline.end_s
     fleet, downlink, radio = cell.fleet, terms.downlink, terms.radio
@@ -77,6 +80,11 @@ def round_costs(
         timeline.slot_time_s[sends], np.maximum(delay_s - slots_start_s[sends], 0.0)
     )
     upload_energy[sends] = upload_energy_j(transmit_power_w[sends], upload_time[sends], radio=radio)
+    if schedule is not None:
+        pieces_j = schedule.energy_j(
+            cell.num_devices, radio=radio, until_s=delay_s - timeline.uploads_start_s
+        )
+        upload_energy[sends] = pieces_j[sends]
     full_compute_energy = compute_energy_j(
         cpu_frequency_hz,
         workload_cycles=workload_cycles,
@@ -107,6 +115,8 @@ def round_costs(
         idle_time_s=idle_time,
         delay_s=delay_s,
         links=links,
+        upload_start_s=slots_start_s - timeline.uploads_start_s,
+        schedule=schedule,
     )
 
 

@@ -128,4 +128,5 @@ class Simulation:
             has_estimates=self.federation.penalties is not None,
             shows_regret=self.federation.shows_regret,
             chooses_steps=self.federation.local_steps is not None,
+            shows_shares=self.federation.shows_shares,
         )

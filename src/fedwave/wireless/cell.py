@@ -166,6 +166,9 @@ class Cell:
             radio=self.radio_power,
             risks=self.upload_risks,
             downlink=self.downlink,
+            access=self.config.access,
+            max_uploads=self.config.max_uploads,
+            work_conserving=self.config.work_conserving,
         )
 
     @cached_property

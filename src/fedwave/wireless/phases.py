@@ -113,10 +113,17 @@ def upload_phase(
     block: IntArray,
     power_w: FloatArray,
     model_bits: float,
+    width_hz: FloatArray | None = None,
 ) -> UploadPhase:
-    """Return the uploads of these devices on their blocks at these powers, Eq. (25), (28)."""
+    """Return the uploads of these devices on their blocks at these powers, Eq. (25), (28).
+
+    With ``width_hz`` each has so many hertz of a band whose blocks are alike, its power spread over them.
+    """
     gain, interference_w, rate_bps = _links(terms, channel, device_index, block, power_w)
     sinr = power_w * gain / (interference_w + terms.noise_w)
+    if width_hz is not None:
+        sinr = sinr * (terms.bandwidth_hz / width_hz)
+        rate_bps = width_hz * terms.rate.spectral_efficiency(sinr)
     time_s = upload_delay_s(rate_bps, model_bits=model_bits)
     time_s[sinr < terms.rate.min_snr] = 0.0  # no link at all: the server grants no slot, nothing is sent
     return UploadPhase(gain, interference_w, sinr, rate_bps, time_s)

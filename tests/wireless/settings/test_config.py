@@ -285,6 +285,9 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "normalised": ("flag", [True, False]),
             "num_blocks": ("count", [1, 20]),
             "blocks_per_device": ("count", [1, 4]),
+            "access": ("word", ["one-block", "shared-band", "blocks", "tdma"]),
+            "max_uploads": ("count", []),  # they need another access
+            "work_conserving": ("flag", [False]),
             "rate": ("section", [{"efficiency": 0.65}]),
             "radio": ("section", [{"circuit_power_w": 0.1}]),
             "downlink": ("section", [{"broadcast": True, "power_dbm": 40}]),
@@ -594,3 +597,23 @@ def test_noise_figure_and_density_become_one_number():
     config = load_cell_config("umi-3.5ghz")
     assert config.effective_noise_psd_w_per_hz == pytest.approx(1.258925e-20, rel=1e-6)  # -169 dBm/Hz
     assert load_cell_config("paper").effective_noise_psd_w_per_hz == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"max_uploads": 3}, "max_uploads = 3 needs another access than one-block"),
+        ({"access": "tdma", "work_conserving": True}, 'work_conserving needs access = "blocks", got "tdma"'),
+        (
+            {"access": "blocks", "losses": {"packet_error_waterfall": 0.1}},
+            'access = "blocks" has no proof with losses.packet_error_waterfall',
+        ),
+    ],
+)
+def test_an_access_is_refused_what_it_cannot_do(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_cell_config("umi-3.5ghz", changes)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    right = {"access": "blocks", "work_conserving": True, "max_uploads": 3}
+    assert load_cell_config("umi-3.5ghz", right).max_uploads == 3

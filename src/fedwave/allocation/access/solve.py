@@ -164,7 +164,7 @@ def finish(
         status=status,
         reason=reason,
         iterations=steps,
-        upload_upper_bound=upper_bound,
+        upload_upper_bound=float(upper_bound),  # searches may hand on a number of numpy
         free_compute_cost=free_cost if problem.max_round_delay_s is not None else None,
         bandwidth_hz=width_hz,
     )

@@ -183,6 +183,17 @@ class CellConfig(Section):
     noise_psd_w_per_hz: PositiveFloat | None = None
     noise_psd_dbm_per_hz: Decibel | None = None
     noise_figure_db: Decibel = 0.0
+    access: Literal["one-block", "shared-band", "blocks", "tdma"] = Field(
+        "one-block",
+        description="How devices share the blocks: one each; any share of the band; several whole blocks; or "
+        "the whole band in turn. See docs/allocation-accesses.md.",
+    )
+    max_uploads: PositiveInt | None = Field(
+        None, description="At most so many devices upload; for accesses other than one-block."
+    )
+    work_conserving: bool = Field(
+        False, description='Blocks that fall free go on to others; for access "blocks".'
+    )
     redraw: Literal["static", "each-round"] = "static"
     channel: ChannelPart
     fleet: FleetConfig
@@ -215,6 +226,24 @@ class CellConfig(Section):
         }
         receiving = {"receive_power_w": power_set.receive_power_w(bandwidth_hz)}
         return {**given, "radio": {**watts, **radio}, "downlink": {**receiving, **downlink}}
+
+    @model_validator(mode="after")
+    def _check_access(self) -> CellConfig:
+        if self.max_uploads is not None and self.access == "one-block":
+            raise ValueError(
+                f"max_uploads = {self.max_uploads} needs another access than one-block, where num_blocks "
+                "limits uploads. Set access, or leave it out"
+            )
+        if self.work_conserving and self.access != "blocks":
+            raise ValueError(
+                f'work_conserving needs access = "blocks", got "{self.access}". Only whole blocks fall free'
+            )
+        if self.access != "one-block" and self.losses.packet_error_waterfall is not None:
+            raise ValueError(
+                f'access = "{self.access}" has no proof with losses.packet_error_waterfall. Leave it out, '
+                "or use one-block"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_waiting(self) -> CellConfig:
