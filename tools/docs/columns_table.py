@@ -41,4 +41,6 @@ def _where(column: object) -> str:
         return "penalties"
     if column.needs_chosen_steps:  # type: ignore[attr-defined]
         return "steps"
+    if column.needs_shares:  # type: ignore[attr-defined]
+        return "access"
     return "cell" if column.needs_cell else ""  # type: ignore[attr-defined]

@@ -141,10 +141,10 @@ class BandSearch:
         found = self._saddle(node.band, node.must, node.first_s, node.last_s, node.guess_s, node.price)
         if found is None:
             return []
-        self._try(node, found)
-        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
         lines = _Lines.of(node, found, self.delay, self.max_uploads)
         bound = min(lines.bound(), -node.priority)
+        self._try(node, found, lines)
+        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
         if bound <= allowed:
             self.pruned = max(self.pruned, bound)
             return []
@@ -288,9 +288,12 @@ class BandSearch:
             return 0.0
         return max(float(found.worth[found.chosen].min(initial=np.inf)), 0.0)
 
-    def _try(self, node: _Node, found: Priced) -> None:
-        """Make an incumbent of those that upload at the node's saddle, each set once, with its own best."""
-        self._try_set(node, found.chosen, found)
+    def _try(self, node: _Node, found: Priced, lines: _Lines) -> None:
+        """Make an incumbent of those that upload at the node's saddle, each set once, with its own best.
+
+        A set that its lines keep below the incumbent is not worth the trouble.
+        """
+        self._try_set(node, found.chosen, found, lines)
         loose = np.flatnonzero(~node.must & np.isfinite(found.worth))
         if loose.size == 0:
             return
@@ -300,12 +303,12 @@ class BandSearch:
             other = found.chosen.copy()
             other[pick] = not other[pick]
             if self.max_uploads is None or np.count_nonzero(other) <= self.max_uploads:
-                self._try_set(node, other, found)
+                self._try_set(node, other, found, lines)
 
-    def _try_set(self, node: _Node, chosen: BoolArray, found: Priced) -> None:
+    def _try_set(self, node: _Node, chosen: BoolArray, found: Priced, lines: _Lines) -> None:
         index = node.index[chosen]
         key = index.tobytes()
-        if index.size == 0 or key in self._tried:
+        if index.size == 0 or key in self._tried or lines.bound_of(chosen) <= self.value:
             return
         self._tried.add(key)
         band = self.band.only(index)
@@ -373,6 +376,11 @@ class _Lines:
     def bound(self) -> float:
         """Return an upper bound of the value at every delay of the node."""
         return max(self._sums())
+
+    def bound_of(self, chosen: BoolArray) -> float:
+        """Return an upper bound of the value of one set at every delay of the node."""
+        first, last = float(self.at_first[chosen].sum()), float(self.at_last[chosen].sum())
+        return max(first + self.base_first, last + self.base_last)
 
     def decided(self, allowed: float) -> tuple[BoolArray, BoolArray]:
         """Return which open uploads are in nothing above ``allowed``, and which are in all of it."""
