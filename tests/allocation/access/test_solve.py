@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from dataclasses import replace
@@ -117,7 +118,7 @@ def test_more_uploads_are_never_worse_and_the_limit_is_kept(access: str) -> None
         assert found.num_selected <= most
         assert found.status in PROVEN
         values.append(found.objective)
-    assert values == sorted(values)
+    assert all(more >= less - 1e-9 for less, more in itertools.pairwise(values))
     assert values[-1] == pytest.approx(allocate(paper_cell(2, access=access)).objective, rel=2e-6)
     one = max(
         allocate(paper_cell(2, access=access), selected=[i]).objective for i in range(12)
