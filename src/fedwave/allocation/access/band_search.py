@@ -20,12 +20,12 @@ from fedwave.allocation.access.area_price import Priced, at_price, best_price, c
 from fedwave.allocation.access.band import Band
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.nats import energy
+from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.allocation.access.saddle import newton_saddle
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 _GRID = 9  # delays looked at first
 _MAX_DELAYS = 80  # tried in one node
-_ROUNDING = 1e-13  # of the sums added up
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,11 +35,7 @@ class BandPlan:
     index: IntArray
     nats: FloatArray
     delay_s: float
-    value: float  # of (SP2)
-    upper_bound: float
-    num_nodes: int
-    is_closed: bool  # within the gap asked for
-    is_exact: bool  # up to rounding
+    proof: Proof
 
 
 @dataclass(order=True)
@@ -77,7 +73,7 @@ class BandSearch:
         """Return a plan within ``relative_gap`` of the optimum of (P), or the best after ``max_nodes``."""
         band = self.band
         scale = float(np.maximum(band.contribution, 0.0).sum())
-        rounding = _ROUNDING * scale
+        gap = Gap(relative=relative_gap, compute_cost=compute_cost, scale=scale)
         first_s, last_s = self._range(scale)
         heap: list[_Node] = []
         if band.size and first_s <= last_s and last_s > 0.0 and self.max_uploads != 0:
@@ -85,25 +81,18 @@ class BandSearch:
             everybody = np.zeros(band.size, dtype=bool)
             heap = [_Node(-scale, first_s, last_s, everybody, band, np.arange(band.size), price, guess_s)]
         while heap:
-            allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
-            if -heap[0].priority <= allowed or self.num_nodes >= max_nodes:
+            if -heap[0].priority <= gap.allowed(self.value) or self.num_nodes >= max_nodes:
                 break
             node = heapq.heappop(heap)
-            for child in self._process(node, relative_gap, compute_cost, rounding):
+            for child in self._process(node, gap):
                 heapq.heappush(heap, child)
-        upper = max([self.value, *(-node.priority for node in heap[:1])])
-        upper = max(upper, self.pruned) + (rounding if self.num_nodes else 0.0)
-        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
+        bounds = [self.pruned, *(-node.priority for node in heap[:1])]
         index, nats, delay_s = self.found or (np.zeros(0, dtype=np.int64), np.zeros(0), 0.0)
         return BandPlan(
             index=self.kept[index],
             nats=nats,
             delay_s=delay_s,
-            value=self.value,
-            upper_bound=upper,
-            num_nodes=self.num_nodes,
-            is_closed=upper <= allowed + rounding,
-            is_exact=upper <= self.value + 2.0 * rounding,
+            proof=Proof.of(self.value, bounds, gap, num_steps=self.num_nodes),
         )
 
     def _range(self, scale: float) -> tuple[float, float]:
@@ -136,7 +125,7 @@ class BandSearch:
                 best, guess, price = value, float(delay_s), priced.price
         return guess, price
 
-    def _process(self, node: _Node, relative_gap: float, compute_cost: float, rounding: float) -> list[_Node]:
+    def _process(self, node: _Node, gap: Gap) -> list[_Node]:
         self.num_nodes += 1
         found = self._saddle(node.band, node.must, node.first_s, node.last_s, node.guess_s, node.price)
         if found is None:
@@ -144,8 +133,7 @@ class BandSearch:
         lines = _Lines.of(node, found, self.delay, self.max_uploads)
         bound = min(lines.bound(), -node.priority)
         self._try(node, found, lines)
-        allowed = self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
-        if bound <= allowed:
+        if bound <= gap.allowed(self.value):
             self.pruned = max(self.pruned, bound)
             return []
         is_out, is_in = lines.decided(self.value)

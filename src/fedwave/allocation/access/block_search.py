@@ -18,10 +18,10 @@ import numpy as np
 from fedwave.allocation.access.block_options import BlockOptions
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.knapsack import best_counts
+from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.units import FloatArray, IntArray
 
 _GRID = 7  # delays looked at first
-_ROUNDING = 1e-13  # of the sums added up
 _ROOT_STEPS = 80
 
 
@@ -31,11 +31,7 @@ class BlockPlan:
 
     counts: IntArray
     delay_s: float
-    value: float  # of (SP2)
-    upper_bound: float
-    num_knapsacks: int
-    is_closed: bool  # within the gap asked for
-    is_exact: bool  # up to rounding
+    proof: Proof
 
 
 @dataclass(order=True)
@@ -62,13 +58,10 @@ class BlockSearch:
     def run(self, *, relative_gap: float, compute_cost: float, max_knapsacks: int) -> BlockPlan:
         """Return a plan within ``relative_gap`` of the optimum of (P), or the best so far."""
         scale = float(np.maximum(self.options.contribution, 0.0).sum())
-        rounding = _ROUNDING * scale
+        gap = Gap(relative=relative_gap, compute_cost=compute_cost, scale=scale)
         first_s, last_s = float(self.options.first_s.min(initial=math.inf)), self.delay.latest_s(scale)
         heap: list[_Node] = []
         closed = 0.0
-
-        def allowed() -> float:
-            return self.value + max(relative_gap * abs(self.value - compute_cost), rounding)
 
         if first_s <= last_s:
             for delay_s in np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID)):
@@ -79,7 +72,7 @@ class BlockSearch:
                 if high > low or low == first_s == last_s:
                     heapq.heappush(heap, self._node(low, high, scale))
         while heap:
-            if -heap[0].priority <= allowed() or self.num_knapsacks >= max_knapsacks:
+            if -heap[0].priority <= gap.allowed(self.value) or self.num_knapsacks >= max_knapsacks:
                 break
             node = heapq.heappop(heap)
             if node.last_s <= node.first_s * (1.0 + 4e-16):
@@ -87,20 +80,15 @@ class BlockSearch:
                 continue
             for low, high in ((node.first_s, node.wished_s), (node.wished_s, node.last_s)):
                 child = self._node(low, high, -node.priority)
-                if -child.priority > allowed():
+                if -child.priority > gap.allowed(self.value):
                     heapq.heappush(heap, child)
                 else:
                     closed = max(closed, -child.priority)
-        upper = max([self.value, closed, *(-node.priority for node in heap[:1])])
-        upper += rounding if self.num_knapsacks else 0.0
+        bounds = [closed, *(-node.priority for node in heap[:1])]
         return BlockPlan(
             counts=self.counts,
             delay_s=self.delay_s,
-            value=self.value,
-            upper_bound=upper,
-            num_knapsacks=self.num_knapsacks,
-            is_closed=upper <= allowed() + rounding,
-            is_exact=upper <= self.value + 2.0 * rounding,
+            proof=Proof.of(self.value, bounds, gap, num_steps=self.num_knapsacks),
         )
 
     def _node(self, first_s: float, last_s: float, bound: float) -> _Node:

@@ -20,7 +20,7 @@ from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.nats import saving
 from fedwave.units import BoolArray, FloatArray, IntArray
 
-_MAX_STEPS = 30
+_MAX_STEPS = 12
 _SETTLED = 1e-11  # relative
 _LARGEST_STEP = 1.5  # in logarithms
 _ROOM = 0.2  # share of the way to the first delay that a step leaves

@@ -13,6 +13,7 @@ from fedwave.allocation.access.block_options import block_options
 from fedwave.allocation.access.block_search import BlockSearch
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.nats import MOST_NATS
+from fedwave.allocation.access.proof import Proof
 from fedwave.allocation.computing.cpu_frequency import CpuPlan, compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import useful_devices
 from fedwave.allocation.problem import AllocationProblem
@@ -49,10 +50,7 @@ def allocate_by_access(
             width_hz=found.counts[row].astype(np.float64) * problem.bandwidth_hz,
             sending_s=sending_s,
             delay_s=found.delay_s,
-            upper_bound=found.upper_bound,
-            is_closed=found.is_closed,
-            is_exact=found.is_exact,
-            steps=found.num_knapsacks,
+            proof=found.proof,
             may_upload=may_upload,
         )
     band = _band(problem, device)
@@ -67,10 +65,7 @@ def allocate_by_access(
         width_hz=width_hz,
         sending_s=sending_s,
         delay_s=plan.delay_s,
-        upper_bound=plan.upper_bound,
-        is_closed=plan.is_closed,
-        is_exact=plan.is_exact,
-        steps=plan.num_nodes,
+        proof=plan.proof,
         may_upload=may_upload,
     )
 
@@ -129,10 +124,7 @@ def finish(
     width_hz: FloatArray,
     sending_s: FloatArray,
     delay_s: float,
-    upper_bound: float = np.inf,
-    is_closed: bool = False,
-    is_exact: bool = False,
-    steps: int = 0,
+    proof: Proof | None = None,
     may_upload: BoolArray | None = None,
     method: str = "optimal",
 ) -> Allocation:
@@ -146,10 +138,10 @@ def finish(
         left_s = problem.max_round_delay_s - problem.fixed_delay_s - delay_s
         cpu = solve_cpu_frequencies(problem, finish_by_s=left_s)
     status = Status.FEASIBLE
-    if upper_bound < np.inf:
+    if proof is not None:
         status = Status.LIMIT
-        if is_closed:
-            status = Status.OPTIMAL if is_exact else Status.GAP_REACHED
+        if proof.is_closed:
+            status = Status.OPTIMAL if proof.is_exact else Status.GAP_REACHED
     if reason:
         status = Status.INFEASIBLE
     elif device.size == 0:
@@ -163,8 +155,8 @@ def finish(
         cpu_frequency_hz=cpu.cpu_frequency_hz,
         status=status,
         reason=reason,
-        iterations=steps,
-        upload_upper_bound=float(upper_bound),  # searches may hand on a number of numpy
+        iterations=0 if proof is None else proof.num_steps,
+        upload_upper_bound=np.inf if proof is None else proof.upper_bound,
         free_compute_cost=free_cost if problem.max_round_delay_s is not None else None,
         bandwidth_hz=width_hz,
     )
