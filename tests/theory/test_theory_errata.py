@@ -211,7 +211,7 @@ def test_a_positive_contribution_needs_a_gradient_within_30_degrees_of_the_globa
 def test_lemma_5_holds_for_the_devices_that_upload_alone() -> None:
     # Two blocks, two strong devices and a weak one that would need 100 times as long at full power.
     problem = AllocationProblem(
-        contribution=np.array([5.0, 5.0, 5.0]),
+        contribution=np.array([5.0, 5.0, 6.0]),
         channel_gain=np.array([1.0, 1.0, 0.005]),
         interference_w=np.zeros(2),
         max_power_w=1.0,
@@ -221,7 +221,7 @@ def test_lemma_5_holds_for_the_devices_that_upload_alone() -> None:
         model_bits=1,
         bandwidth_hz=1,
         noise_psd_w_per_hz=1,
-        energy_weight=0.1,
+        energy_weight=0.001,
         delay_weight=0.1,
     )
     best = allocate(problem)
@@ -229,3 +229,10 @@ def test_lemma_5_holds_for_the_devices_that_upload_alone() -> None:
     assert (best.block_of_device >= 0).tolist() == [True, True, False]
     assert (best.upload_delay_s >= full_power_s[:2] * (1 - 1e-9)).all()  # (41) for those that upload
     assert best.upload_delay_s < full_power_s[2] / 10  # and not for the other one
+    # Eq. (50) begins at the delay of the device that nobody needs, keeps it, and ends below zero.
+    printed, weak, strong = (
+        allocate(problem, method="ives", **own).trace
+        for own in ({}, {"start": float(full_power_s[2])}, {"start": float(full_power_s[0])})
+    )
+    assert printed[0] == pytest.approx(weak[0])
+    assert printed[-1] < 0 < strong[-1] == pytest.approx(best.objective)
