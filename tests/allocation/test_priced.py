@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedwave.allocation import AllocationProblem, allocate
+from fedwave.allocation import AllocationProblem, allocate, violations
 from fedwave.allocation.priced import solve_priced
 from fedwave.allocation.solution import account
 from fedwave.errors import ProblemError
@@ -124,3 +124,14 @@ def test_a_plan_at_a_higher_price_takes_no_more_of_that_devices_joules() -> None
 def test_prices_that_are_none_are_refused(prices: np.ndarray) -> None:
     with pytest.raises(ProblemError, match="prices must be 4 finite numbers >= 0"):
         solve_priced(problem(0), prices)
+
+
+@pytest.mark.parametrize("access", ["shared-band", "blocks", "tdma"])
+def test_other_accesses_keep_their_hertz(access: str) -> None:
+    """With one price for all the priced plan is the optimum at that weight, hertz and joules included."""
+    problem = paper_problem(2, num_devices=6, num_blocks=3, interference_w=np.full(3, 0.4), access=access)
+    found = solve_priced(problem, np.full(6, 1.0)).allocation
+    best = allocate(problem)
+    assert found.bandwidth_of_device_hz == pytest.approx(best.bandwidth_of_device_hz)
+    assert found.objective == pytest.approx(best.objective, rel=1e-6)
+    assert violations(problem, found) == ()

@@ -43,6 +43,13 @@ def test_a_run_without_a_cell_or_with_silent_devices_is_refused(tmp_path: Path) 
         trace_of_run(path)
 
 
+def test_another_access_than_one_block_each_is_refused() -> None:
+    trace = small_trace(3, 2, 2)
+    world = replace(trace.world, terms=replace(trace.world.terms, access="tdma"))
+    with pytest.raises(ProblemError, match='one block each, got a cell with access = "tdma"'):
+        Trace(world=world, planner=trace.planner, contribution=trace.contribution)
+
+
 def test_a_trace_with_luck_in_it_is_refused() -> None:
     trace = small_trace(3, 2, 2)
     for risks in (UploadRisks(dropout_probability=0.1), UploadRisks(packet_error_waterfall=0.5)):

@@ -36,7 +36,7 @@ def solve_priced(
             f"{prices.shape}. A negative price rewards wasting energy."
         )
     best = allocate(replace(problem, energy_weight=prices), "optimal", selected=selected)
-    device = best.selected
+    device, width = best.selected, best.bandwidth_of_device_hz
     in_own_weight = build_allocation(
         problem,
         method="optimal",
@@ -47,5 +47,6 @@ def solve_priced(
         status=best.status if best.status is Status.INFEASIBLE else Status.FEASIBLE,
         reason=best.reason,
         iterations=best.iterations,
+        bandwidth_hz=None if width is None else width[device],
     )
     return PricedSolution(allocation=in_own_weight, value=best.objective, upper_bound=best.upper_bound)

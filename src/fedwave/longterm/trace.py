@@ -40,6 +40,11 @@ class Trace:
                 "a trace needs uploads that arrive for certain, got a cell with dropouts or packet errors. A "
                 "policy that knew the luck would beat any bound; leave them out."
             )
+        if self.world.terms.access != "one-block":
+            raise ProblemError(
+                "a trace is bounded with one block each, got a cell with access = "
+                f'"{self.world.terms.access}". Use one-block.'
+            )
         if self.contribution.ndim != 2 or not np.isfinite(self.contribution).all():
             raise ProblemError(
                 "a trace needs the contribution of every device in every round, got some that are missing. "
