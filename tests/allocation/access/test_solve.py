@@ -43,6 +43,7 @@ def test_nothing_is_better_and_what_is_found_keeps_every_limit(access: str, seed
     assert found.status in PROVEN
     assert violations(problem, found) == ()
     assert total_cost(problem, found) == pytest.approx(found.objective, abs=1e-9)
+    assert found.upper_bound - found.objective <= 1.1e-6 * abs(found.objective) + 1e-9  # what PROVEN says
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # the general solver tries absurd points
         oracle = best_blocks(problem, points=15) if access == "blocks" else best_areas(problem)
@@ -331,6 +332,7 @@ def test_a_mixed_integer_solver_on_a_grid_finds_what_is_found_and_no_more(
     delays = [t for t in delays if t <= late]
     value = by_mixed_integers(problem, devices_and_levels(problem, found), delays, most=problem.max_uploads)
     assert value <= found.upper_bound + 1e-7
+    assert found.upper_bound - found.objective <= 1.1e-6 * abs(found.objective) + 1e-9
     assert value >= found.objective - 1e-6 * (1 + abs(found.objective))
 
 
