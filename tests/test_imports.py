@@ -37,14 +37,15 @@ ALLOWED: dict[str, set[str]] = {
     "runs": GROUND | DISCIPLINES | {"server", "devices", "theory", "simulation", "experiments"},
     "longterm": GROUND
     | {"selection", "wireless", "allocation", "server", "simulation", "experiments", "runs"},
-    "plots": GROUND | {"wireless", "allocation", "runs"},
+    "plots": GROUND | {"wireless", "allocation", "runs", "longterm"},
     "pages": GROUND | {"experiments", "runs", "plots"},
     "reproduce": GROUND
     | DISCIPLINES
     | {"server", "devices", "simulation", "experiments", "runs", "plots", "pages"},
     "cli": GROUND
     | DISCIPLINES
-    | {"server", "theory", "simulation", "experiments", "runs", "plots", "pages", "reproduce", "explore"},
+    | {"server", "theory", "simulation", "experiments", "runs", "longterm", "plots", "pages", "reproduce"}
+    | {"explore"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
     "testing": GROUND | DISCIPLINES | {"server"},

@@ -11,8 +11,8 @@ from rich.table import Table
 
 import fedwave
 from fedwave.cli.console import print_tables
-from fedwave.cli.run_tables import cost_table, final_table
-from tests.runs.written_runs import write_run
+from fedwave.cli.run_tables import cost_table, final_table, lifetime_table
+from tests.runs.written_runs import write_battery_run, write_run
 
 ERROR = "mean_absolute_error"
 
@@ -116,3 +116,27 @@ def test_the_package_offers_the_calls_that_the_command_line_makes() -> None:
     assert {"run_experiment", "resume_run", "read_run", "plot_runs", "load_experiment"} <= set(
         fedwave.__all__
     )
+
+
+def test_lifetimes_are_told_in_hours_with_what_was_learnt_until_then(tmp_path: Path) -> None:
+    charge = [[5.0, 4.0, 3.0, 2.0], [4.0, 3.0, 2.0, 1.0], [3.0, 0.5, 1.0, 0.0]]
+    lasting = [[5.0] * 4] * 3
+    runs = [
+        write_battery_run(tmp_path / "a0", "a", charge),
+        write_battery_run(tmp_path / "a1", "a", lasting, seed=1),
+        write_battery_run(tmp_path / "b", "b", lasting),
+        write_run(tmp_path / "none", "none", [0.1], over_cell=True),
+    ]
+    table = lifetime_table(runs)
+    assert table is not None
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    assert columns[0] == ["a", "b"]  # who has no battery has no row
+    assert columns[1] == ["1 in 1 of 2", "never"]
+    assert columns[2] == ["20 %", ""]
+    assert columns[3] == ["1.5 in 1 of 2", "never"]
+    assert columns[4] == ["30 %", ""]
+    assert columns[5][1] == columns[6][1] == columns[7][1] == "0"
+    assert columns[5][0] == "2 ± 19"  # three and none: 12.706 * 1.5
+    assert columns[7][0] == "0.2 ± 3.2"  # one device for half an hour in one of two seeds: 12.706 * 0.25
+    assert columns[8] == ["3 ± 0", "3"]
+    assert lifetime_table(runs[3:]) is None

@@ -35,7 +35,7 @@ STEPS = ["algorithm.local_steps=adaptive", "stop.energy_j=50"]
 def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
     rows = re.findall(r"^\| `([^`]+)` \| \w+ \| (\w*) \|", written_part("run-folder.md", name), re.MULTILINE)
     return [
-        column.replace("{metric}", "accuracy").replace("{step}", "0")
+        column.replace("{metric}", "accuracy").replace("{step}", "0").replace("{own}", "price_per_j")
         for column, kind in rows
         if kind in kinds
     ]
@@ -49,6 +49,7 @@ def documented_columns(name: str, *, kinds: tuple[str, ...]) -> list[str]:
         ("digits/ural", [BATTERY], ("", "cell", "battery")),
         ("digits/ural", ["cell.estimation=log-normal"], ("", "cell", "estimation")),
         ("digits/ural", STEPS, ("", "cell", "steps")),
+        ("digits/ural", ["algorithm.planner=constant-prices"], ("", "cell", "planner")),
     ],
 )
 def test_the_documented_columns_and_files_are_those_of_a_run(preset, changes, kinds, tmp_path):

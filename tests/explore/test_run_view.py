@@ -16,6 +16,7 @@ from fedwave.explore.run_view import RunView
 from fedwave.wireless.cell import Cell
 from tests.explore.asking import Page
 from tests.explore.conftest import HOSTILE
+from tests.runs.written_runs import write_battery_run
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -51,6 +52,7 @@ def test_who_was_selected_and_what_each_device_spent(street_run: Path) -> None:
             spent = sum(float(fates[k, i][f"{phase}_energy_j"]) for k in range(3))
             assert value == pytest.approx(spent, rel=1e-12)
     assert found["battery"] is None
+    assert found["planner"] == {}
 
 
 def test_a_round_is_replayed_as_it_was_played(street_run: Path) -> None:
@@ -112,21 +114,19 @@ def test_a_run_without_a_cell_has_curves_but_no_map(plain_run: Path) -> None:
         view.round(0)
 
 
-def test_a_battery_is_shown_where_there_is_one(street_run: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    from fedwave.runs import tables
-
-    declared = (*tables.TABLES["devices.csv"], ("battery_j", "number"))
-    monkeypatch.setitem(tables.TABLES, "devices.csv", declared)
-    folder = tmp_path / "battery"
-    shutil.copytree(street_run, folder)
-    head, *rest = (folder / "devices.csv").read_text().splitlines()
-    charged = [f"{row},{100 - k}" for k, row in enumerate(rest)]
-    (folder / "devices.csv").write_text("\n".join([f"{head},battery_j", *charged]) + "\n")
-    battery = RunView.open(folder).devices()["battery"]
-    n = len(rest) // 3
-    assert battery["most"] == [100, 100 - n, 100 - 2 * n]
-    assert battery["least"] == [101 - n, 101 - 2 * n, 101 - 3 * n]
-    assert battery["mean"][0] == pytest.approx((201 - n) / 2)
+def test_batteries_and_what_a_planner_says_are_shown_where_there_are_any(tmp_path: Path) -> None:
+    charge = [[5.0, 4.0, 3.0, 2.0], [4.0, 3.0, 2.0, 1.0], [3.0, 0.5, 1.0, 0.0]]
+    price = [[float("nan")] * 4, [1.0, 2.0, float("nan"), float("nan")], [0.0, 10.0, 20.0, 30.0]]
+    write_battery_run(tmp_path / "own", "own", charge, price=price)
+    found = RunView.open(tmp_path / "own").devices()
+    assert found["battery"]["num_dead"] == [0, 1, 3]
+    assert found["battery"]["charge_j"]["median"] == [3.5, 2.5, 0.75]
+    assert found["battery"]["charge_j"]["low"] == pytest.approx([2.3, 1.3, 0.15])
+    assert found["battery"]["charge_j"]["high"] == pytest.approx([4.7, 3.7, 2.4])
+    assert list(found["planner"]) == ["price_per_j"]
+    assert found["planner"]["price_per_j"]["median"] == [None, 1.5, 15.0]
+    assert found["planner"]["price_per_j"]["low"] == [None, pytest.approx(1.1), pytest.approx(3.0)]
+    assert found["planner"]["price_per_j"]["high"] == [None, pytest.approx(1.9), pytest.approx(27.0)]
 
 
 def test_the_page_hears_of_news_only(street_run: Path, plain_run: Path) -> None:

@@ -14,7 +14,7 @@ from fedwave.pages.runs_page import runs_page
 from fedwave.runs.compare import read_run
 from fedwave.runs.run import run_experiment
 from tests.pages.browser import embedded, open_page
-from tests.runs.written_runs import write_run
+from tests.runs.written_runs import write_battery_run, write_run
 
 SMALL = ["num_rounds=3", "partition.num_devices=16", "model.channels=[4]"]
 
@@ -97,3 +97,26 @@ def test_the_page_has_grams_of_carbon_where_a_run_says_what_joules_are_worth(tmp
     final = runs_page([green]).split("</table>")[0]
     assert "gCO2" in final
     assert "<td>0.03</td>" in final
+
+
+def test_batteries_have_a_section_with_lifetimes_charges_and_prices(tmp_path) -> None:
+    charge = [[5.0, 4.0, 3.0, 2.0], [4.0, 3.0, 2.0, 1.0], [3.0, 0.5, 1.0, 0.0]]
+    price = [[0.0] * 4, [1.0] * 4, [2.0] * 4]
+    made = [
+        write_battery_run(tmp_path / "a", "a", charge, price=price),
+        write_battery_run(tmp_path / "b", "b", [[5.0] * 4] * 3),
+    ]
+    for run in made:  # other sections look for what a real run has
+        table = run.path / "devices.csv"
+        head, *rows = table.read_text().splitlines()
+        table.write_text("\n".join([f"{head},cumulative_energy_j", *(f"{row},1.0" for row in rows)]) + "\n")
+    text = runs_page(made)
+    section = text.split('id="batteries"')[1].split("</section>")[0]
+    cells = re.findall(r"<td>([^<]*)</td>", section)
+    assert cells[:8] == ["a", "0", "after 2 rounds, 1 h, at 20 %", "after 3 rounds, 1.5 h, at 30 %", "3", "3",
+                         "0.5", "3"]  # fmt: skip
+    assert cells[8:] == ["b", "0", "never", "never", "0", "0", "0.0", "3"]
+    panels = embedded(text)["batteries"]["panels"]
+    assert [one["mean"] for one in panels[2]["series"]] == [[0, 1, 3], [0, 0, 0]]
+    assert [one["mean"] for one in panels[3]["series"]] == [[0, 1, 2]]
+    assert 'id="batteries"' not in runs_page([write_run(tmp_path / "none", "none", [0.5])])

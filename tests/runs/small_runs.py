@@ -111,6 +111,31 @@ def tiny(**changes: Any) -> Any:
     return experiment(**{**TINY, **changes})
 
 
+def long_term_settings(by: str) -> dict[str, Any]:
+    """Return settings with all that a long-term run may remember: charges, queues, memory, a budget."""
+    return {
+        "num_rounds": 40,
+        "selection": {
+            "num_selected": 3,
+            "policy": {"kind": "top-contribution", "num_candidates": 4, "remembers": True},
+        },
+        "algorithm": {"planner": {"kind": "drift-plus-penalty", "by": by, "budget_j": 0.05, "v": 2.0}},
+        "cell": {
+            "preset": "paper",
+            "num_blocks": 3,
+            "battery": {
+                "capacity_j": 6.0,
+                "initial_charge": {"low": 0.2, "high": 1.0},
+                "draw_w": 0.01,
+                "interval_s": 30.0,
+                "min_charge": 0.05,
+                "harvest": {"kind": "day", "peak_w": {"low": 0.01, "high": 0.08}, "start_h": 7},
+            },
+        },
+        "stop": {"time_s": 300.0},
+    }
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Every file in a folder but its lock, by name."""
     return {

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedwave.errors import RunError
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.run import resume_run, run_experiment
+from fedwave.server import Plan
+from fedwave.simulation.records import RoundRecord
 from tests.runs.small_runs import (
     AskToStopAfter,
     StopAfter,
@@ -55,6 +58,25 @@ def test_a_new_run_never_goes_on_from_an_old_checkpoint(cut: Path) -> None:
     with pytest.raises(RunError, match="is not empty, it holds"):
         run_experiment(tiny(seed=1), cut)
     assert files_of(cut) == before
+
+
+def test_a_round_with_other_columns_than_those_before_it_is_refused(tmp_path: Path) -> None:
+    def round_with(k: int, *names: str) -> RoundRecord:
+        nobody = Plan(selected=np.zeros(0, dtype=np.int64))
+        columns = {name: np.array([0.5]) for name in names}
+        return RoundRecord(k, {"train_loss": 1.0}, np.array([4]), columns, None, nobody)
+
+    folder = RunFolder(tmp_path)
+    folder.append(round_with(0, "train_loss", "planner_price_per_j"))
+    folder.append(round_with(1, "train_loss", "planner_price_per_j"))
+    table = (tmp_path / "devices.csv").read_text()
+    assert table == "round,device,train_loss,planner_price_per_j\n0,4,0.5,0.5\n1,4,0.5,0.5\n"
+    for again in (folder, RunFolder(tmp_path)):  # also of a run that is gone on with
+        with pytest.raises(RunError, match="in earlier rounds: planner_price_per_j, planner_rank changed"):
+            again.append(round_with(2, "train_loss", "planner_rank"))
+        with pytest.raises(RunError, match="in earlier rounds: their order changed"):
+            again.append(round_with(2, "planner_price_per_j", "train_loss"))
+    assert (tmp_path / "devices.csv").read_text() == table
 
 
 def test_a_checkpoint_that_is_gone_means_from_the_start(tiny_run: Path, tmp_path: Path) -> None:

@@ -39,3 +39,33 @@ def write_run(
         rows = [f"{row},{10 * (k + 1)},{100 * (k + 1)}" for k, row in enumerate(rows)]
     (folder / "rounds.csv").write_text("\n".join([header, *rows]) + "\n")
     return read_run(folder)
+
+
+def write_battery_run(
+    folder: Path,
+    name: str,
+    charge_j: list[list[float]],
+    *,
+    seed: int = 0,
+    price: list[list[float]] | None = None,
+    values: list[float] | None = None,
+) -> FinishedRun:
+    """Return a run on batteries with these charges, a row for each half hour; a device needs over 1 J."""
+    values = [0.1 * (k + 1) for k in range(len(charge_j))] if values is None else values
+    write_run(folder, name, values, over_cell=True, seed=seed)
+    head, *rows = (folder / "rounds.csv").read_text().splitlines()
+    awake = [sum(one > 1.0 for one in row) for row in charge_j]
+    rows = [f"{row},{k},{awake[k]},{1800 * (k + 1)}" for k, row in enumerate(rows)]
+    (folder / "rounds.csv").write_text("\n".join([f"{head},num_flat,num_awake,clock_s", *rows]) + "\n")
+    header = "round,device,battery_j" + ("" if price is None else ",planner_price_per_j")
+    lines = [
+        f"{k},{10 + i},{charge}" + ("" if price is None else f",{_number(price[k][i])}")
+        for k, row in enumerate(charge_j)
+        for i, charge in enumerate(row)
+    ]
+    (folder / "devices.csv").write_text("\n".join([header, *lines]) + "\n")
+    return read_run(folder)
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else str(value)

@@ -148,6 +148,23 @@ def test_with_batteries_the_price_is_what_they_lack() -> None:
     np.testing.assert_allclose(planner.prices(1, state), 1.0 + np.linspace(8.0, 0.0, NUM_DEVICES) / 2.0)
 
 
+def test_a_plan_says_the_prices_and_queues_that_it_was_made_at() -> None:
+    planner = DriftPlusPenalty(CELL, budget_j=2.0, v=4.0)
+    spent = np.linspace(0.0, 8.0, NUM_DEVICES)
+    state = planner.after(0, reports(), plan_of(), outcome(spent), planner.initial_state())
+    columns = planner.plan(1, EVERYBODY, reports(), CHANNEL, state).columns
+    queue = np.maximum(spent - 2.0, 0.0)
+    assert sorted(columns) == ["price_per_j", "queue_j"]
+    np.testing.assert_allclose(columns["queue_j"], queue)
+    np.testing.assert_allclose(columns["price_per_j"], 1.0 + queue / 4.0)
+    by_battery = DriftPlusPenalty(CELL, by="battery")
+    first = by_battery.plan(0, EVERYBODY, reports(), CHANNEL, by_battery.initial_state()).columns
+    assert {name: values.tolist() for name, values in first.items()} == {"price_per_j": [1.0] * NUM_DEVICES}
+    constant = ConstantPrices(CELL, price=3.0)
+    told = constant.plan(0, EVERYBODY, reports(), CHANNEL, constant.initial_state()).columns
+    assert {name: values.tolist() for name, values in told.items()} == {"price_per_j": [4.0] * NUM_DEVICES}
+
+
 def test_dearer_joules_are_spent_by_others() -> None:
     def joules(price: list[float]) -> np.ndarray:
         planner = ConstantPrices(CELL, price=price)

@@ -37,6 +37,12 @@ def test_weights_that_make_no_mean_are_refused(weights: list[float], why: str) -
         Plan(selected=np.array([2, 5]), weights=np.array(weights))
 
 
+@pytest.mark.parametrize("name", ["", "Price", "price per joule", "1st", "a,b"])
+def test_a_column_that_no_table_could_hold_is_refused(name: str) -> None:
+    with pytest.raises(ProblemError, match=f'columns are named by small letters, .* got "{name}"'):
+        Plan(selected=np.array([1]), columns={"price": np.zeros(3), name: np.zeros(3)})
+
+
 def test_a_plan_says_what_it_costs_also_after_a_change() -> None:
     # Device 0 on block 1 (noise 2 W) and device 2 on block 0 (noise 1 W): an SNR of 1 takes one second.
     radio = RadioPower(amplifier_efficiency=0.5, circuit_power_w=0.25)

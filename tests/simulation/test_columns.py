@@ -12,6 +12,7 @@ import pytest
 from fedwave.allocation import Allocation, allocate, evaluate
 from fedwave.allocation.solution import Status
 from fedwave.devices.base import HeldOutResult
+from fedwave.errors import ProblemError
 from fedwave.learning.tasks import Classification, Regression
 from fedwave.selection import Penalties
 from fedwave.server import Hindsight, Outcome, Plan, Reports, RoundCosts, UploadLinks
@@ -251,6 +252,21 @@ def test_a_run_with_estimated_penalties_says_which_and_what_the_theory_asks_for(
         )
         written = record if has_estimates else record_round(facts())
         assert headers["rounds.csv"] == ["round", *written.columns]
+
+
+def test_a_planners_own_columns_come_last_in_the_table_of_devices() -> None:
+    price = np.array([1.0, NAN, 3.0, 4.0, 5.0, 6.0])
+    record = record_round(facts(plan=replace(PLAN, columns={"price_per_j": price, "rank": np.arange(6)})))
+    assert list(record.device_columns) == [*DEVICE_ROWS, "planner_price_per_j", "planner_rank"]
+    np.testing.assert_array_equal(record.device_columns["planner_price_per_j"], price)
+    assert record.device_columns["planner_rank"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert list(record.columns) == list(ROUND_ROW)
+    of_devices = [(column.name, column.kind) for column in DEVICE_COLUMNS]
+    assert kind_of("planner_rank", of_devices) == kind_of("planner_price_per_j", of_devices) == "number"
+    assert kind_of("planner_", of_devices) is kind_of("planner_Rank", of_devices) is None
+    for wrong in (np.zeros(5), np.zeros((6, 1)), 1.0):
+        with pytest.raises(ProblemError, match='column "price" needs one value for each of the 6 devices'):
+            record_round(facts(plan=replace(PLAN, columns={"price": wrong})))
 
 
 def test_sums_over_devices_are_those_of_the_round() -> None:

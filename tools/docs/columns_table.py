@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS
-from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS
+from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, PLANNERS_OWN, ROUND_COLUMNS
 from tools.docs.pages import escape
 
 # The columns that say where a row belongs. They are the same for every run.
@@ -32,7 +32,9 @@ def _declared(columns: Iterable[object]) -> list[tuple[str, str, str, str]]:
 
 
 def _where(column: object) -> str:
-    """Return which runs have the column: all, or those over a cell, on batteries, with estimates."""
+    """Return which runs have the column: all, over a cell, on batteries, with estimates, or by planner."""
+    if column.name == PLANNERS_OWN:  # type: ignore[attr-defined]
+        return "planner"
     if column.needs_battery:  # type: ignore[attr-defined]
         return "battery"
     if column.needs_estimation:  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare, report
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.explore import explore
+from fedwave.cli.longterm import longterm
 from fedwave.cli.presets import new, presets
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
@@ -68,6 +69,7 @@ app.command(name="cell")(cell)
 app.command(name="allocate")(allocate_command)
 app.command(name="account")(account_command)
 app.command(name="calibrate")(calibrate)
+app.command(name="longterm")(longterm)
 app.command(name="reproduce")(reproduce_command)
 app.command(name="theory")(theory)
 app.command(name="explore")(explore)

@@ -22,15 +22,17 @@ def compare(
     """Compare runs: tables and a picture. Runs of one name are averaged over their seeds.
 
     Runs over a radio cell are compared by what their accuracy cost: rounds, seconds on the cell's clock, and
-    joules of all devices.
+    joules of all devices. Where devices live on batteries, a third table says when they died.
     """
     from fedwave.cli.console import print_tables
-    from fedwave.cli.run_tables import cost_table, final_table
+    from fedwave.cli.run_tables import cost_table, final_table, lifetime_table
     from fedwave.plots.runs import plot_runs
     from fedwave.runs.compare import read_run
 
     runs = [read_run(path) for path in paths]
-    print_tables(Console(), final_table(runs), cost_table(runs, target=target))
+    lives = lifetime_table(runs)
+    tables = (final_table(runs), cost_table(runs, target=target))
+    print_tables(Console(), *tables, *(() if lives is None else (lives,)))
     typer.echo(f"Picture: {plot_runs(runs, plot)}")
 
 

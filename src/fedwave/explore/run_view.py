@@ -22,6 +22,8 @@ from fedwave.units import FloatArray, IntArray, linear_to_db
 from fedwave.wireless.cell import Cell
 
 PHASES = ("compute", "upload", "downlink", "report", "idle")
+QUANTILES = (0.1, 0.5, 0.9)  # of the devices
+OWN = "planner_"  # begins the columns that a planner gives
 _UPLOADS = ("transmit_power_w", "upload_time_s", "upload_energy_j", "is_received")
 _CURVES = ("train_loss", "heldout_loss", "cumulative_delay_s", "cumulative_energy_j", "num_selected")
 
@@ -91,7 +93,24 @@ class RunView:
             # 0: not selected, 1: selected but lost, 2: received; a string of digits for each round
             "fate": ["".join(map(str, row)) for row in (selected + received.astype(int)).tolist()],
             "energy_j": energies,
-            "battery": _battery(columns, shape),
+            "battery": self._battery(columns, shape),
+            "planner": {
+                name.removeprefix(OWN): _spread(values, shape)
+                for name, values in columns.items()
+                if name.startswith(OWN)
+            },
+        }
+
+    def _battery(self, columns: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any] | None:
+        """Return the charge of the batteries over rounds and how many have none, where a run has them."""
+        if "battery_j" not in columns:
+            return None
+        with self._lock:
+            self._rounds.refresh()
+            awake = self._rounds.columns.get("num_awake", np.zeros(0))
+        return {
+            "charge_j": _spread(columns["battery_j"], shape),
+            "num_dead": (shape[1] - np.asarray(awake)[: shape[0]]).tolist(),
         }
 
     def round(self, round_index: int) -> dict[str, Any]:
@@ -172,15 +191,11 @@ def _grid(values: FloatArray, shape: tuple[int, int]) -> FloatArray:
     return np.nan_to_num(np.asarray(values, dtype=np.float64)).reshape(shape)
 
 
-def _battery(columns: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any] | None:
-    """Return the charge of the batteries over rounds, where a run has them: least, mean and most."""
-    name = next((one for one in columns if "battery" in one), None)
-    if name is None or isinstance(columns[name], list):
-        return None
-    charge = np.asarray(columns[name], dtype=np.float64).reshape(shape)
-    return {
-        "name": name,
-        "least": json_value(charge.min(axis=1)),
-        "mean": json_value(charge.mean(axis=1)),
-        "most": json_value(charge.max(axis=1)),
-    }
+def _spread(values: FloatArray, shape: tuple[int, int]) -> dict[str, Any]:
+    """Return what a tenth, half and nine tenths of the devices have at most, round by round; None: nobody."""
+    grid = np.asarray(values, dtype=np.float64).reshape(shape)
+    found = np.full((len(QUANTILES), shape[0]), np.nan)
+    known = np.isfinite(grid).any(axis=1)
+    if known.any():
+        found[:, known] = np.nanquantile(grid[known], QUANTILES, axis=1)
+    return {name: json_value(row) for name, row in zip(("low", "median", "high"), found, strict=True)}

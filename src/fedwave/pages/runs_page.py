@@ -14,9 +14,11 @@ from fedwave import __version__
 from fedwave.errors import RunError
 from fedwave.intervals import interval
 from fedwave.pages.page import Section, html_table, page
+from fedwave.plots.batteries import CAPTION, battery_panels
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_over_seeds
 from fedwave.plots.runs import run_chart
 from fedwave.plots.theory import theory_chart
+from fedwave.runs.batteries import HOUR_S, battery_history
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, ROUNDS, read_table
@@ -42,6 +44,7 @@ def runs_page(runs: Sequence[FinishedRun]) -> str:
         *_selection(groups),
         *_over_a_cell({name: group for name, group in groups.items() if group[0].has_cell}),
         *_theory(groups),
+        *_batteries(runs, groups),
         Section("differences", "What differs between the runs", _differences(groups)),
         Section("settings", "All settings", _settings(groups)),
     ]
@@ -112,6 +115,41 @@ def _devices(run: FinishedRun) -> list[int] | None:
     if not (run.path / DEVICES).exists():
         return None
     return sorted({int(device) for device in read_table(run.path / DEVICES)["device"]})
+
+
+def _batteries(runs: Sequence[FinishedRun], groups: Groups) -> list[Section]:
+    """Return charges, deaths and prices by hours, and lifetimes run by run; nothing without batteries."""
+    panels = battery_panels(runs)
+    if not panels:
+        return []
+    metric = common_metric(runs)
+    rows = []
+    for name, group in groups.items():
+        for run in group:
+            own = battery_history(run)
+            if own is not None:
+                life = own.lifetimes
+                deaths = [
+                    _death(life[what], metric.name, is_share=metric.is_share)
+                    for what in ("first_dead", "half_dead")
+                ]
+                counts = (life["most_dead"], life["dead_at_the_end"], f"{own.dead_device_hours:.1f}")
+                lost = life["uploads_lost_to_flat_batteries"]
+                rows.append([name, run.experiment.seed, *deaths, *counts, lost])
+    header = ("run", "seed", "first dead", "half dead", "most dead", "dead at the end", "device-hours dead")
+    table = html_table((*header, "uploads lost"), rows)
+    chart = Chart("batteries", "Charge of devices", CAPTION, panels, 3)
+    return [Section("batteries", "Batteries", table, [chart])]
+
+
+def _death(found: Mapping[str, float] | None, metric: str, *, is_share: bool) -> str:
+    if found is None:
+        return "never"
+    at = f"after {found['rounds']} rounds, {found['clock_s'] / HOUR_S:.3g} h"
+    if f"heldout_{metric}" not in found:
+        return at
+    judged = found[f"heldout_{metric}"]
+    return f"{at}, at {100.0 * judged:.3g} %" if is_share else f"{at}, at {judged:.3g}"
 
 
 def _over_a_cell(groups: Groups) -> list[Section]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from fedwave.plots.batteries import battery_panels
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_of_runs
 from fedwave.plots.draw_chart import draw_chart
 from fedwave.plots.style import Picture
@@ -21,6 +23,10 @@ def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
 def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
     """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file."""
     chart = run_chart(runs)
+    if chart.num_columns * 2 == len(
+        chart.panels
+    ):  # over a cell: a third row, where devices live on batteries
+        chart = replace(chart, panels=(*chart.panels, *battery_panels(runs)))
     return draw_chart(chart, title=", ".join(sorted({run.experiment.data.dataset.kind for run in runs})))
 
 

@@ -21,7 +21,7 @@ from fedwave.learning import Parameters
 from fedwave.runs.checkpoint import Checkpoint, tensor_bytes
 from fedwave.runs.lock import LOCK
 from fedwave.runs.table_digest import TableDigest
-from fedwave.runs.tables import ROUNDS, TABLES, read_table, rows_of, to_csv
+from fedwave.runs.tables import ROUNDS, TABLES, header_of, read_table, rows_of, to_csv
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.state import State
 
@@ -38,6 +38,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._digests: dict[str, TableDigest] = {}  # of the tables' rows that this run counts on
+        self._headers: dict[str, list[str]] = {}  # of the tables that it has written to
 
     @classmethod
     def prepare(cls, path: Path) -> RunFolder:
@@ -98,12 +99,24 @@ class RunFolder:
         """Add one round's rows to the tables."""
         for name, (header, rows) in rows_of(record).items():
             path = self.path / name
-            content = to_csv(rows, None if path.exists() else header).encode()
+            is_new = not path.exists()
+            self._require_columns(path, header, is_new=is_new)
+            content = to_csv(rows, header if is_new else None).encode()
             with path.open("ab") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())  # rows reach the disk before the checkpoint that counts on them
             self._digests.setdefault(name, TableDigest()).add(content)
+
+    def _require_columns(self, path: Path, header: list[str], *, is_new: bool) -> None:
+        """Raise if a round has other columns than those before it: a planner may give some of its own."""
+        before = self._headers.setdefault(path.name, header if is_new else header_of(path))
+        if header != before:
+            changed = ", ".join(sorted(set(header) ^ set(before))) or "their order"
+            raise RunError(
+                f"{path} had other columns in earlier rounds: {changed} changed. Let the planner give the "
+                "same columns with every plan, or resume with the version that began the run."
+            )
 
     def save_checkpoint(self, state: State, identity: str) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""

@@ -9,9 +9,10 @@ import numpy as np
 from fedwave.data import Dataset
 from fedwave.experiments.schema import Experiment
 from fedwave.learning.parameters import Parameters, num_parameters
+from fedwave.runs.batteries import lifetimes
 from fedwave.runs.folder import RunFolder
 from fedwave.simulation.simulation import Simulation
-from fedwave.units import BoolArray, carbon_g
+from fedwave.units import carbon_g
 
 
 def summarise(
@@ -86,33 +87,7 @@ def _cost_summary(simulation: Simulation, experiment: Experiment, columns: dict[
 
 
 def _lifetimes(simulation: Simulation, columns: dict[str, Any], metric: str) -> dict[str, Any]:
-    """Return when the first device, and half of them, had no charge for a round; nothing without batteries.
-
-    A device may wake up again where something is harvested: this is the first time.
-    """
+    """Return when devices had no charge; nothing without batteries."""
     if simulation.federation.power is None:
         return {}
-    num_dead = len(simulation.train) - columns["num_awake"]
-    return {
-        "battery": {
-            "first_dead": _until(num_dead >= 1, columns, metric),
-            "half_dead": _until(2 * num_dead >= len(simulation.train), columns, metric),
-            "most_dead": int(num_dead.max()),
-            "dead_at_the_end": int(num_dead[-1]),
-            "uploads_lost_to_flat_batteries": int(columns["num_flat"].sum()),
-        }
-    }
-
-
-def _until(is_so: BoolArray, columns: dict[str, Any], metric: str) -> dict[str, float] | None:
-    """Return rounds, seconds and the metric last measured, when something first is so; None if never."""
-    if not is_so.any():
-        return None
-    first = int(np.argmax(is_so))
-    measured = columns[f"heldout_{metric}"][: first + 1]
-    measured = measured[np.isfinite(measured)]
-    return {
-        "rounds": first + 1,
-        "clock_s": float(columns["clock_s"][first]),
-        **({f"heldout_{metric}": float(measured[-1])} if measured.size else {}),
-    }
+    return {"battery": lifetimes(columns, num_devices=len(simulation.train), metric=metric)}

@@ -13,11 +13,12 @@ import numpy as np
 
 from fedwave.csv_table import csv_rows
 from fedwave.errors import RunError
-from fedwave.files import read_bytes, text_of
+from fedwave.files import blocks_of, open_file, read_bytes, text_of
 from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS, Kind, kind_of
 from fedwave.simulation.records import RoundRecord
 from fedwave.units import IntArray
 
+_LONGEST_HEADER = 1 << 20
 ROUNDS = "rounds.csv"
 DEVICES = "devices.csv"
 HELDOUT = "heldout.csv"
@@ -92,6 +93,13 @@ def read_table(path: Path, *, required: Sequence[str] = ()) -> dict[str, Any]:
         if name not in columns:
             raise _not_as_written(path, f'it has no column "{name}"')
     return columns
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the names in a table's first line."""
+    with open_file(path) as file:
+        first = next(blocks_of(file, _LONGEST_HEADER), b"").partition(b"\n")[0]
+    return first.decode(errors="replace").split(",")
 
 
 def rows_of_bytes(path: Path, content: bytes) -> list[list[str]]:

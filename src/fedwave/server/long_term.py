@@ -23,6 +23,7 @@ from fedwave.wireless.terms import ChannelDraw
 
 QUEUE, SPENT, ASKED_J, VALUE = "queue_j", "spent_j", "asked_energy_j", "mean_value"
 CHARGE, CAPACITY = "heard_charge_j", "heard_capacity_j"
+PRICE = "price_per_j"  # a plan's column: what a joule of each device cost in the round
 NEWEST = 0.3  # weight of the newest value in what is remembered of a device
 
 
@@ -64,8 +65,16 @@ class OverACell(PlannerAround):
         channel: ChannelDraw | None,
         state: PlannerState,
     ) -> Plan:
-        """Return the cell's plan at this round's prices or limits."""
-        return self.round_planner(round_index, state).plan(round_index, asked, reports, channel, state)
+        """Return the cell's plan at this round's prices or limits, and what they were."""
+        planner = self.round_planner(round_index, state)
+        plan = planner.plan(round_index, asked, reports, channel, state)
+        prices = {} if planner.energy_prices is None else {PRICE: planner.energy_prices}
+        return replace(plan, columns={**plan.columns, **prices, **self.columns(state)})
+
+    def columns(self, state: PlannerState) -> Mapping[str, FloatArray]:
+        """Return what the table of devices is to say of this planner, beside its prices: nothing."""
+        del state
+        return {}
 
     def after(
         self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState
@@ -154,6 +163,10 @@ class DriftPlusPenalty(OverACell):
     def round_planner(self, round_index: int, state: PlannerState) -> CellPlanner:
         """Return the cell's planner at these prices."""
         return self.cell_planner.with_prices(self.prices(round_index, state))
+
+    def columns(self, state: PlannerState) -> Mapping[str, FloatArray]:
+        """Return the queues that the prices come from."""
+        return {} if self.by == "battery" else {QUEUE: state[QUEUE]}
 
     def after(
         self, round_index: int, reports: Reports, plan: Plan, outcome: Outcome, state: PlannerState

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,8 +32,14 @@ class Plan:
     needs_reports: bool = True  # False: the choice did not need them, so nobody reports over the air
     reason: str = ""
     weights: FloatArray | None = None  # of each selected device's model; None: all weigh the same, Eq. (6)
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)  # (n,) each, the same names in all rounds
 
     def __post_init__(self) -> None:
+        wrong = [name for name in self.columns if not re.fullmatch("[a-z][a-z0-9_]*", name)]
+        if wrong:
+            raise ProblemError(
+                f'a plan\'s columns are named by small letters, digits and "_", got "{wrong[0]}". Rename it.'
+            )
         if self.weights is None:
             return
         if np.shape(self.weights) != np.shape(self.selected):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedwave.errors import ProblemError
 from fedwave.learning.tasks import Metric
 from fedwave.selection import Penalties
 from fedwave.server import Hindsight
@@ -23,11 +24,15 @@ from fedwave.simulation.records import RoundRecord
 from fedwave.wireless.delivery import UploadFate
 
 Kind = Literal["integer", "number", "text", "devices"]
+PLANNERS_OWN = "planner_{own}"  # of devices.csv
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. ``{metric}`` in a name is the task's metric, ``{step}`` each local step."""
+    """A column of a table. ``{metric}`` in a name is the task's metric, ``{step}`` each local step.
+
+    ``{own}`` is each column that a planner gives with its plans.
+    """
 
     name: str
     kind: Kind
@@ -159,6 +164,18 @@ def _of_heldout(name: str) -> Callable[[RoundFacts], float | None]:
 
 def _of_training(name: str) -> Callable[[RoundFacts], float | None]:
     return lambda facts: None if facts.training is None else getattr(facts.training, name)
+
+
+def _of_plan(facts: RoundFacts) -> dict[str, NDArray[Any]]:
+    """Return the columns that the planner gave with its plan, one value for each device."""
+    num_devices = len(facts.run.device_ids)
+    for name, values in facts.plan.columns.items():
+        if np.shape(values) != (num_devices,):
+            raise ProblemError(
+                f'a plan\'s column "{name}" needs one value for each of the {num_devices} devices, got shape '
+                f"{np.shape(values)}. Give NaN for those of which there is nothing to say."
+            )
+    return {name: np.asarray(values, dtype=np.float64) for name, values in facts.plan.columns.items()}
 
 
 def _of_ledger(name: str) -> Callable[[RoundFacts], Any]:
@@ -542,6 +559,13 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
         lambda facts: facts.battery.harvested_j,
         needs_battery=True,
     ),
+    Column(
+        PLANNERS_OWN,
+        "number",
+        "what its planner says of the device, e.g. planner_price_per_j and planner_queue_j of "
+        "drift-plus-penalty: as the round was planned",
+        _of_plan,
+    ),
 )
 
 HELDOUT_COLUMNS: tuple[tuple[str, Kind, str], ...] = (
@@ -567,7 +591,9 @@ def record_round(facts: RoundFacts) -> RoundRecord:
         if not column.applies(**kind):
             continue
         value = column.value(facts)
-        if "{step}" in column.name:
+        if column.name == PLANNERS_OWN:
+            device_columns |= {column.name.format(own=own): one for own, one in value.items()}
+        elif "{step}" in column.name:
             device_columns |= {column.name.format(step=step): one for step, one in enumerate(value)}
         else:
             device_columns[column.name] = value
@@ -587,7 +613,7 @@ def table_headers(
     chooses_steps: bool = False,
     shows_shares: bool = False,
 ) -> dict[str, list[str]]:
-    """Return the names of the columns that a run's tables have, in order."""
+    """Return the names of the columns that a run's tables have, in order, but for those of its planner."""
     kind = {"over_cell": over_cell, "on_battery": on_battery, "chooses_steps": chooses_steps}
     kind["shows_shares"] = shows_shares
     kind |= {"shows_regret": shows_regret, "has_estimates": has_estimates}
@@ -595,7 +621,7 @@ def table_headers(
     rounds = [c.name.format(metric=metric.name) for c in ROUND_COLUMNS if c.applies(**kind)]
     devices: list[str] = []
     for column in DEVICE_COLUMNS:
-        if column.applies(**kind):
+        if column.applies(**kind) and column.name != PLANNERS_OWN:
             steps = range(num_shown) if "{step}" in column.name else range(1)
             devices += [column.name.format(step=step) for step in steps]
     heldout = [name.format(metric=metric.name) for name, _, _ in HELDOUT_COLUMNS]
@@ -610,6 +636,7 @@ def kind_of(name: str, columns: Sequence[tuple[str, Kind]]) -> Kind | None:
     """Return the declared type of a column by its name; None if none is declared."""
     for declared, kind in columns:
         pattern = re.escape(declared).replace(r"\{metric\}", "[a-z_]+").replace(r"\{step\}", r"\d+")
+        pattern = pattern.replace(r"\{own\}", "[a-z][a-z0-9_]*")
         if re.fullmatch(pattern, name):
             return kind
     return None

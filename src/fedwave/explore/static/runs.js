@@ -14,6 +14,7 @@ const SCHEMES = {
 const looksOf = (name, k) => (Object.hasOwn(SCHEMES, name) ? `q-${SCHEMES[name]}` : `r${k % 6}`);
 const EVERY_MS = 1500;
 const MOST_BARS = 80;
+const TITLED = { left: 58, right: 16, top: 28, bottom: 38 }; // room for a title above the axes
 
 export class RunTab {
   constructor(panel, numRuns) {
@@ -36,10 +37,9 @@ export class RunTab {
         this.card("loss", "Held-out loss after adaptation", "c4"), this.card("metric", "Held-out metric", "c4"), this.card("train", "Loss of the computing devices", "c4"),
         el("div", { class: "bar c12 card-free" }, el("label", { for: "run-choice" }, "Look into"), this.choice),
         this.card("replay", "The allocation, round by round", "c7 tall", el("div", { class: "replay" }, el("button", { type: "button", id: "play", onclick: () => this.play() }, "Play"), this.slider, this.output)),
-        this.card("fate", "Who was selected when", "c5"), this.card("energy", "Energy by device and phase", "c5"), this.card("battery", "Battery charge", "c5")));
+        this.card("fate", "Who was selected when", "c5"), this.card("energy", "Energy by device and phase", "c5"), this.card("battery", "Batteries", "c6"), this.card("planner", "Prices and queues", "c6")));
     for (const bar of panel.querySelectorAll(".card-free")) bar.classList.replace("c12", "whole");
-    this.battery = this.cards.battery.body.closest(".card");
-    this.battery.hidden = true;
+    for (const key of ["battery", "planner"]) this.cards[key].body.closest(".card").hidden = true;
   }
 
   card(key, title, size, extra = null) {
@@ -128,6 +128,7 @@ export class RunTab {
     this.drawFate(devices);
     this.drawEnergy(devices, run);
     this.drawBattery(devices);
+    this.drawPlanner(devices);
     const last = devices.num_rounds - 1;
     const follows = this.round === null || Number(this.slider.value) === Number(this.slider.max);
     this.slider.max = last;
@@ -227,14 +228,33 @@ export class RunTab {
     body.replaceChildren(chart.node);
   }
 
-  drawBattery({ battery }) {
-    this.battery.hidden = !battery;
+  drawBattery({ battery, device }) {
+    this.cards.battery.body.closest(".card").hidden = !battery;
     if (!battery) return;
-    const chart = new Chart({ width: 440, height: 240, label: "Battery charge", x: { label: "round", domain: [0, Math.max(battery.mean.length - 1, 1)] }, y: { label: battery.name, domain: range([...battery.least, ...battery.most]) } });
-    for (const [key, looks] of [["most", "front"], ["mean", "curve"], ["least", "path"]]) chart.line(battery[key].map((value, k) => [k, value]), looks);
-    this.cards.battery.note.textContent = "Fullest, mean and emptiest device.";
-    this.cards.battery.body.replaceChildren(chart.node);
+    const dead = new Chart({ width: 440, height: 184, margin: TITLED, label: "Devices without charge", title: "devices without charge", x: { label: "round", domain: [0, Math.max(battery.num_dead.length, 1)] }, y: { label: "", domain: [0, Math.max(1, ...battery.num_dead) * 1.08] } });
+    dead.line(battery.num_dead.map((value, k) => [k + 1, value]), "path");
+    battery.num_dead.forEach((value, k) => dead.spot(k + 1, value, `after round ${k}: ${value} of ${device.length} have no charge for the next`));
+    const first = battery.num_dead.findIndex((one) => one > 0);
+    this.cards.battery.note.textContent = `Median device, and the band from a tenth to nine tenths. ${first < 0 ? "Nobody has died." : `The first is without charge after round ${first}; ${Math.max(...battery.num_dead)} at a time at most, ${battery.num_dead.at(-1)} now.`}`;
+    this.cards.battery.body.replaceChildren(spread(battery.charge_j, "joules", "charge of devices"), dead.node);
   }
+
+  drawPlanner({ planner }) {
+    const names = Object.keys(planner);
+    this.cards.planner.body.closest(".card").hidden = names.length === 0;
+    this.cards.planner.note.textContent = "What the planner says of devices as it plans a round: the median, and the band from a tenth to nine tenths of them.";
+    this.cards.planner.body.replaceChildren(...names.map((name) => spread(planner[name], "", name.replaceAll("_", " "), "in")));
+  }
+}
+
+// A median and the band around it, by rounds; a row holds what is true after its round.
+function spread({ low, median, high }, unit, title, when = "after") {
+  const points = median.map((value, k) => [k + 1, low[k], high[k], value]).filter((one) => one[3] !== null);
+  const chart = new Chart({ width: 440, height: 234, margin: TITLED, label: title, title, x: { label: "round", domain: [0, Math.max(median.length, 1)] }, y: { label: unit, domain: range(points.flatMap(([, a, b]) => [a, b])) } });
+  chart.band(points.map(([k, a, b]) => [k, a, b]), "spread-band");
+  chart.line(points.map(([k, , , value]) => [k, value]), "curve");
+  for (const [k, a, b, value] of points) chart.spot(k, value, `${when} round ${k - 1}\nmedian ${digits(value)}\na tenth below ${digits(a)}, a tenth above ${digits(b)}`);
+  return chart.node;
 }
 
 const sumOf = (energy, i) => Object.values(energy).reduce((sum, values) => sum + (values[i] ?? 0), 0);
