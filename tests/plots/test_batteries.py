@@ -55,6 +55,14 @@ def test_the_picture_of_a_day(tmp_path: Path) -> None:
         "devices without charge",
     ]
     assert axes[0].lines[0].get_xydata().tolist() == [[0.5, 10.0], [1.0, 20.0]]
+    assert len(axes[0].lines) == 1
+    many = [
+        write_battery_run(tmp_path / f"{name}{seed}", name, FIRST, seed=seed)
+        for name in "vwxyz"
+        for seed in (0, 1)
+    ]
+    assert len(draw_batteries(many).figure.axes[0].lines) == 5  # means alone
+    assert len(draw_batteries(many[:2]).figure.axes[0].lines) == 3  # and each seed
     assert plot_batteries(runs, tmp_path / "day.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(RunError, match="there are no batteries to draw"):
         draw_batteries([write_run(tmp_path / "none", "none", [0.1], over_cell=True)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from fedwave.errors import RunError
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_of_runs
-from fedwave.plots.draw_chart import draw_chart
+from fedwave.plots.draw_chart import MANY, draw_chart
 from fedwave.plots.style import Picture
 from fedwave.runs.batteries import (
     HOUR_S,
@@ -44,8 +45,12 @@ def draw_batteries(runs: Sequence[FinishedRun], *, title: str = "") -> Picture:
     scale, unit = (100.0, " [%]") if metric.is_share else (1.0, "")
     learnt = _series(runs, lambda run: (run.curve("clock_s") / HOUR_S, scale * run.heldout_metric))
     label = f"held-out {metric.name.replace('_', ' ')}{unit}"
-    first = ChartPanel("", panels[0].x_label, label, learnt)
-    return draw_chart(Chart("batteries", "Batteries", CAPTION, (first, *panels[:3]), 2), title=title)
+    shown = [ChartPanel("", panels[0].x_label, label, learnt), *panels[:3]]
+    if len(learnt) > MANY:  # seeds of so many would cover each other
+        shown = [
+            replace(panel, series=tuple(replace(one, runs=()) for one in panel.series)) for panel in shown
+        ]
+    return draw_chart(Chart("batteries", "Batteries", CAPTION, tuple(shown), 2), title=title)
 
 
 def battery_panels(runs: Sequence[FinishedRun]) -> tuple[ChartPanel, ...]:
@@ -93,10 +98,7 @@ def _median(values: FloatArray | None) -> FloatArray | None:
     """Return the median device's value in each round; NaN where nobody has one."""
     if values is None:
         return None
-    known = np.isfinite(values).any(axis=1)
-    return np.array(
-        [np.nanmedian(row) if is_known else np.nan for row, is_known in zip(values, known, strict=True)]
-    )
+    return np.array([np.nanmedian(row) if np.isfinite(row).any() else np.nan for row in values])
 
 
 def _series(
