@@ -26,6 +26,11 @@ SMALL = "partition.num_devices=16 execution.chunk_samples=1"
 RUNS = {
     "NUFM": ("digits/nufm", f"{SMALL} selection.num_selected=3"),
     "URAL with losses": ("digits/ural", f"{SMALL} cell.num_blocks=3 cell.losses.dropout_probability=0.4"),
+    "Drift plus penalty": (
+        "digits/ural",
+        f"{SMALL} cell.num_blocks=3 algorithm.planner.kind=drift-plus-penalty "
+        "algorithm.planner.budget_j=0.01 algorithm.planner.v=0.05",
+    ),
 }
 ELSEWHERE = ("heldout_loss", "heldout_accuracy", "heldout_accuracy_pooled", "wall_time_s")
 
@@ -57,6 +62,15 @@ def test_a_federation_writes_the_rows_of_fedwave_run(name: str, tmp_path: Path) 
     saved = RunFolder(tmp_path / "flower").load_checkpoint()
     assert saved is not None
     assert (saved.ledger is None) == (name == "NUFM")
+    prices = [
+        float(row.get("planner_price_per_j", 0.0)) for row in table(tmp_path / "flower" / "devices.csv")
+    ]
+    if name == "Drift plus penalty":  # what was spent has its price, and some are no longer asked
+        assert prices[:8] == [1.0] * 8
+        assert max(prices[16:]) > max(prices[8:16]) > 1.0
+        assert int(table(tmp_path / "flower" / "rounds.csv")[2]["num_computed"]) < 8
+    else:
+        assert not any(prices)
 
 
 def test_rows_after_the_checkpoint_are_cut_off_when_the_server_goes_on(tmp_path: Path) -> None:
