@@ -56,7 +56,8 @@ def test_a_run_killed_on_ray_is_resumed_to_the_bits_of_threads(
     expected = results(run_experiment(wanted, tmp_path / "threads").path)
     num_rounds = len(expected["rounds.csv"])
 
-    running = fedwave("run", "my.toml", "--engine", "ray", "-q", "--out", "killed", folder=tmp_path)
+    patient = ("-s", "execution.wait_s=300")  # for a CPU of a busy machine
+    running = fedwave("run", "my.toml", "--engine", "ray", *patient, "-q", "--out", "killed", folder=tmp_path)
     while rounds_done(tmp_path / "killed") < 2:
         assert running.poll() is None, running.communicate()
         time.sleep(0.02)
