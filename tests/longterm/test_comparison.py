@@ -73,6 +73,7 @@ def test_the_plain_planner_replays_the_run_and_who_keeps_the_budget_is_below_the
     priced = [one for one in found.candidates if one.v == 0.0002]
     assert [one.name for one in priced] == list(PRICED_BY_V)
     assert all(one.replay.worst_energy_j < myopic.replay.worst_energy_j for one in priced)
+    assert by_name["eafl"].replay.num_asked.max() <= 3  # as many as there are blocks
     spent = by_name["until-spent"].replay.energy_j.cumsum(axis=0)
     asked_after = by_name["until-spent"].replay.energy_j[1:] > 2e-4  # sleepers take less
     assert not (asked_after & (spent[:-1] >= 8 * BUDGET_J)).any()  # who has spent it all is left alone

@@ -33,7 +33,7 @@ def longterm(
         [],
         "--planner",
         "-p",
-        help="Replay this one: myopic, until-spent, capped-rounds, constant-prices (the bound's own), "
+        help="Replay this one: myopic, until-spent, capped-rounds, eafl, constant-prices (the bound's own), "
         "drift-plus-penalty, drift-plus-penalty-all (asks everybody), or ocean. Default: all but ocean.",
     ),
     v: list[float] = typer.Option(

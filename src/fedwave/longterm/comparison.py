@@ -23,6 +23,7 @@ from fedwave.server import (
     CellPlanner,
     ConstantPrices,
     DriftPlusPenalty,
+    Eafl,
     Planner,
     UntilSpent,
 )
@@ -95,6 +96,9 @@ RIVALS: dict[str, Callable[[Trace, float, LongTermBound], Made]] = {
     "myopic": lambda trace, budget_j, bound: lambda planner: planner,
     "until-spent": lambda trace, budget_j, bound: partial(UntilSpent, total_j=trace.num_rounds * budget_j),
     "capped-rounds": lambda trace, budget_j, bound: partial(CappedRounds, budget_j=budget_j),
+    "eafl": lambda trace, budget_j, bound: partial(
+        Eafl, total_j=trace.num_rounds * budget_j, utility="contribution"
+    ),
     "constant-prices": lambda trace, budget_j, bound: partial(ConstantPrices, price=bound.prices.tolist()),
 }
 PRICED_BY_V: dict[str, dict[str, object]] = {
@@ -102,8 +106,7 @@ PRICED_BY_V: dict[str, dict[str, object]] = {
     "drift-plus-penalty-all": {"asks": "all"},
     "ocean": {"frame": OCEAN_FRAME, "growth": 1.0},
 }
-DEFAULT = ("myopic", "until-spent", "capped-rounds", "constant-prices", "drift-plus-penalty-all",
-           "drift-plus-penalty")  # fmt: skip
+DEFAULT = (*RIVALS, "drift-plus-penalty-all", "drift-plus-penalty")
 
 
 def compare_long_term(
