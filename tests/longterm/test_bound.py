@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fedwave import load_cell
 from fedwave.allocation import allocate
 from fedwave.longterm.bound import dual_value, long_term_bound, relaxed_rounds
-from fedwave.longterm.trace import Trace, replay
+from fedwave.longterm.trace import Trace, replay, trace_of_cell
 from fedwave.server import DriftPlusPenalty
+from fedwave.wireless.delivery import UploadRisks
 from tests.longterm.small_traces import small_trace
 
 
@@ -113,3 +116,68 @@ def test_the_overdraft_of_a_round_falls_with_the_rounds() -> None:
         found = replay(trace, lambda planner: DriftPlusPenalty(planner, budget_j=0.2, v=0.3))
         over.append(max(found.worst_energy_j - 0.2, 0.0))
     assert over[1] < 0.5 * over[0]
+
+
+def street_trace(num_rounds: int = 3) -> Trace:
+    cell = load_cell("umi-3.5ghz", num_devices=5, seed=1, overrides={"num_blocks": 2})
+    contribution = np.random.default_rng(1).exponential(2.0, (num_rounds, 5))
+    return trace_of_cell(
+        cell, contribution, energy_weight=0.01, delay_weight=0.1, model_bits=1e6, num_samples=20, seed=1
+    )
+
+
+def test_before_it_sends_a_device_spends_at_least_what_listening_alone_and_frugal_computing_take() -> None:
+    trace = street_trace()
+    fleet, downlink = trace.world.fleet, trace.world.terms.downlink
+    assert downlink is not None
+    assert fleet.static_power_w.min() > 0.0
+    played = replay(trace)
+    for k, one in enumerate(relaxed_rounds(trace)):
+        channel = trace.world.channel(k)
+        gain = channel.channel_gain if channel.channel_gain.ndim == 1 else channel.channel_gain.mean(axis=1)
+        for i in range(5):
+            snr = downlink.power_w * gain[i] / downlink.noise_w
+            bits_per_hz = float(downlink.rate.spectral_efficiency(np.array([snr]))[0])
+            listening_j = downlink.receive_power_w * 1e6 / (downlink.bandwidth_hz * bits_per_hz)
+            cycles = 20 * fleet.cycles_per_sample[i]
+            pace_hz = np.geomspace(max(fleet.min_frequency_hz[i], 1e6), fleet.max_frequency_hz[i], 20_000)
+            watts = 0.5 * fleet.capacitance[i] * pace_hz**3 + fleet.static_power_w[i]
+            computing_j = (cycles * (watts / pace_hz + fleet.joules_per_cycle[i])).min()
+            assert one.least_j[i] == pytest.approx(listening_j + computing_j, rel=1e-6)
+        assert (played.energy_j[k] >= one.least_j * (1 - 1e-9)).all()
+
+
+def test_the_relaxed_round_grants_the_solvers_tolerance_twice_and_costs_no_time_before_the_uploads() -> None:
+    trace = street_trace(1)
+    risks = UploadRisks(deadline_s=8.0, outage_snr=0.5)
+    aims = replace(trace.planner.aims, max_energy_j=3.0, max_delay_s=5.0)
+    limited = Trace(
+        world=replace(trace.world, terms=replace(trace.world.terms, risks=risks)),
+        planner=replace(trace.planner, aims=aims),
+        contribution=trace.contribution,
+    )
+    (one,) = relaxed_rounds(limited)
+    problem = one.problem
+    assert problem.max_delay_s == 5.0 * (1 + 2e-9)
+    assert problem.max_round_delay_s == 8.0 * (1 + 2e-9)
+    np.testing.assert_array_equal(np.asarray(problem.max_energy_j), np.full(5, 3.0 * (1 + 2e-9)))
+    assert problem.min_snr == 0.5 * (1 - 2e-9)
+    assert (problem.fixed_delay_s, problem.fastest_compute_s) == (0.0, 0.0)
+    assert not problem.workload_cycles.any()
+    (free,) = relaxed_rounds(trace)
+    assert (free.problem.max_delay_s, free.problem.max_round_delay_s) == (None, None)
+
+
+def test_joules_before_the_upload_are_paid_at_the_price_and_counted() -> None:
+    """g of one round: its optimum with what comes before the upload taken off u, plus the budget's worth."""
+    trace = street_trace(1)
+    rounds, rng = relaxed_rounds(trace), np.random.default_rng(0)
+    for prices in rng.uniform(0.0, 3.0, (4, 5)):
+        value, energy_j = dual_value(trace, rounds, prices, np.full(5, 0.2))
+        eta = 0.01 + prices
+        worth = rounds[0].problem.contribution - eta * rounds[0].least_j
+        best = allocate(replace(rounds[0].problem, contribution=worth, energy_weight=eta))
+        assert best.account is not None
+        assert value == pytest.approx(best.upper_bound + 0.2 * prices.sum(), rel=1e-9)
+        before_j = np.where(best.account.is_selected, rounds[0].least_j, 0.0)
+        np.testing.assert_allclose(energy_j, best.account.upload_energy_j + before_j, rtol=1e-9)
