@@ -118,7 +118,8 @@ def first_model(work: Any) -> Parameters:
 
 
 def assert_equal_reports(one: Reports, other: Reports) -> None:
-    for name in ("device_index", "contribution", "loss", "num_samples", "gradient_norms"):
+    names = "device_index", "contribution", "loss", "num_samples", "gradient_norms"
+    for name in (*names, "loss_lipschitz", "smoothness", "num_gradients"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 

@@ -25,6 +25,7 @@ from tests.devices.pools import (
     PENALTIES,
     QUERY_SIZES,
     assert_equal_models,
+    assert_equal_reports,
     by_chunks,
     devices_of,
     evaluation_work,
@@ -254,3 +255,39 @@ def test_closed_devices_leave_no_threads_and_torch_its_own_number_of_them() -> N
         assert any(thread.name.startswith("fedwave") for thread in threading.enumerate())
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("fedwave")]
     assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("max_models", [0, 7])
+def test_a_round_with_steps_of_its_own_is_that_of_work_with_so_many(max_models: int) -> None:
+    work = local_work(chunk_samples=12, measures_curvature=True)
+    theta, wanted = first_model(work), np.array([5, 0, 3])
+    with devices_of(work) as devices, devices_of(work.with_steps(4)) as four:
+        reports = devices.report(3, theta, EVERYONE, max_models=max_models, num_local_steps=4)
+        expected = four.report(3, theta, EVERYONE, max_models=7)
+        assert_equal_reports(reports, expected)
+        assert reports.gradient_norms.shape == (7, 4)
+        assert reports.num_gradients == 5
+        assert_equal_models(list(devices.collect(wanted)), list(four.collect(wanted)))
+        usual = devices.report(4, theta, EVERYONE, max_models=7)  # the next round is the work's own again
+        assert usual.gradient_norms.shape == (7, 2)
+        assert usual.num_gradients == 3
+
+
+def test_reports_hold_what_each_chunk_measured() -> None:
+    work = local_work(chunk_samples=12, measures_curvature=True)
+    theta = first_model(work)
+    with devices_of(work) as devices:
+        reports = devices.report(2, theta, EVERYONE, max_models=7)
+    assert reports.loss_lipschitz is not None
+    assert reports.smoothness is not None
+    for chunk in work.chunks(EVERYONE):
+        own = work.compute(2, theta, chunk)
+        assert own.smoothness is not None
+        np.testing.assert_array_equal(reports.smoothness[chunk], own.smoothness)
+        np.testing.assert_array_equal(reports.loss_lipschitz[chunk], own.loss_lipschitz)
+    assert len(np.unique(reports.smoothness)) == 7
+    with devices_of(local_work(chunk_samples=12)) as devices:
+        without = devices.report(2, theta, EVERYONE, max_models=7)
+    assert without.smoothness is None
+    assert without.loss_lipschitz is None
+    assert without.num_gradients is None

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from fedwave.errors import ConfigError
 from fedwave.flower import (
     client_app,
     device_of_experiment,
@@ -147,3 +148,14 @@ def test_uploads_of_a_rule_that_takes_other_steps_are_not_audited(said: list[str
         other = replace(simulation, local=replace(simulation.local, rule=rule))
         assert strategy_of_experiment(other).audit is None
     assert "uploads are not audited: WithMomentum does not say is_plain_step" in said
+
+
+def test_steps_that_change_from_round_to_round_are_refused() -> None:
+    overrides = f"{SMALL} cell.num_blocks=3 algorithm.local_steps=adaptive stop.energy_j=50"
+    simulation = simulation_of({"experiment": "digits/ural", "overrides": overrides})
+    with pytest.raises(ConfigError) as caught:
+        strategy_of_experiment(simulation)
+    assert str(caught.value) == (
+        "algorithm.local_steps has no effect with Flower, whose messages carry one number of steps for all "
+        "rounds, got it. Leave it out, and set algorithm.num_local_steps."
+    )

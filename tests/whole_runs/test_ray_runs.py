@@ -20,7 +20,7 @@ from tests.runs.small_runs import experiment, long_term_settings, results
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]
 # Over a cell, with a server that remembers: all that a state can hold.
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "num_rounds": 5,
     "scheme": "ural",
     "algorithm": {"server_step": {"kind": "momentum", "momentum": 0.5}},
@@ -47,7 +47,17 @@ def rounds_done(run: Path) -> int:
     return max(0, len(table.read_text().splitlines()) - 1) if table.exists() else 0
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, long_term_settings("battery"), long_term_settings("budget")])
+# and with steps that are chosen
+CHOSEN = {
+    **SETTINGS,
+    "algorithm": {**SETTINGS["algorithm"], "local_steps": "adaptive"},
+    "stop": {"energy_j": 1e6},
+}
+
+
+@pytest.mark.parametrize(
+    "settings", [SETTINGS, long_term_settings("battery"), long_term_settings("budget"), CHOSEN]
+)
 def test_a_run_killed_on_ray_is_resumed_to_the_bits_of_threads(
     tmp_path: Path, settings: dict[str, Any]
 ) -> None:

@@ -69,6 +69,18 @@ def test_some_devices_in_an_order_of_their_own_and_none_but_them(cluster: Any) -
         assert list(devices.collect(np.zeros(0, dtype=np.int64))) == []
 
 
+def test_a_round_with_steps_of_its_own_has_the_bits_of_threads(cluster: Any) -> None:
+    local, evaluation = work_of(measures_curvature=True)
+    theta, wanted = first_model(local), np.array([6, 1])
+    with devices_on(cluster, local, evaluation) as devices, devices_of(local, evaluation) as threads:
+        for steps in (3, 1):
+            told = {"max_models": 1, "num_local_steps": steps}  # one model is computed again
+            assert_equal_reports(
+                devices.report(4, theta, EVERYONE, **told), threads.report(4, theta, EVERYONE, **told)
+            )
+            assert_equal_models(list(devices.collect(wanted)), list(threads.collect(wanted)))
+
+
 def test_models_stay_on_the_node_that_made_them_until_they_are_chosen(cluster: Any) -> None:
     import ray
     from ray.experimental import get_object_locations
