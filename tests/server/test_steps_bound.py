@@ -72,6 +72,7 @@ def test_the_drift_bounds_how_far_local_descent_strays_on_quadratics() -> None:
 
 def test_devices_that_agree_never_drift() -> None:
     assert drift(5, landscape(gradient_divergence=0.0)).tolist() == [0.0] * 5
+    assert drift(100, landscape(gradient_divergence=0.0, smoothness=1e8))[-1] == 0.0  # not infinity times 0
 
 
 def test_steps_in_a_budget_by_hand_are_those_of_the_scarcer_resource() -> None:
