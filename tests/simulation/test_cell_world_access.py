@@ -15,8 +15,10 @@ from fedwave.selection import TopContribution
 from fedwave.server import CellPlanner, Outcome, Plan, Reports, RoundAims, Work
 from fedwave.server.policy_runner import PolicyRunner
 from fedwave.simulation.cell_world import CellWorld
+from fedwave.simulation.round_account import Timeline, round_costs
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.delivery import UploadFate
+from fedwave.wireless.phases import ReportPhase
 
 N, BITS = 24, 2e6
 OTHERS = ("shared-band", "blocks", "tdma")
@@ -185,3 +187,34 @@ def test_the_terms_of_a_cell_carry_its_access() -> None:
     cell, _, _ = play("blocks", work_conserving=True, max_uploads=4)
     assert (cell.terms.access, cell.terms.max_uploads, cell.terms.work_conserving) == ("blocks", 4, True)
     assert replace(cell.terms, access="tdma").access == "tdma"
+
+
+def test_pieces_of_uploads_are_paid_until_the_round_s_end() -> None:
+    cell, plan, outcome = play("blocks", work_conserving=True)
+    assert outcome.costs is not None
+    schedule = outcome.costs.schedule
+    assert schedule is not None
+    half_s = 0.5 * float(schedule.end_s.max())
+    timeline = Timeline(
+        broadcast_s=1.0,
+        compute_time_s=np.zeros(N),
+        reporting=ReportPhase.skipped(N),
+        slot_time_s=schedule.end_of_device_s(N),
+        deadline_s=1.0 + half_s,
+    )
+    costs = round_costs(
+        timeline,
+        cell=cell,
+        terms=cell.terms,
+        listens=np.ones(N, dtype=bool),
+        sends=plan.selected,
+        transmit_power_w=np.zeros(N),  # the pieces say what is sent
+        cpu_frequency_hz=np.zeros(N),
+        workload_cycles=np.zeros(N),
+        idle_power_w=0.0,
+        schedule=schedule,
+    )
+    assert costs.upload_energy_j == pytest.approx(
+        schedule.energy_j(N, radio=cell.terms.radio, until_s=half_s)
+    )
+    assert costs.upload_energy_j.sum() < outcome.costs.upload_energy_j.sum()

@@ -137,6 +137,27 @@ def test_two_devices_by_hand() -> None:
     assert stubborn.end_of_device_s(6)[5] == pytest.approx(2.0)  # thinner, it would not be decoded
 
 
+def test_a_free_block_goes_to_whoever_would_end_last() -> None:
+    """SNRs of 3, 1 and 0.5: 2, 1 and 0.58 bit a second. The last gets the first one's block."""
+    found = hand_on_blocks(
+        device=np.arange(3),
+        num_held=np.ones(3, dtype=np.int64),
+        power_w=np.array([3.0, 1.0, 0.5]),
+        max_power_w=np.full(3, 9.0),
+        gain=np.ones(3),
+        block_noise_w=1.0,
+        bandwidth_hz=1.0,
+        num_blocks=3,
+        model_bits=2.0,
+        rate=RateModel(),
+    )
+    freed = (found.first_hz == 0.0) & (found.start_s == 1.0)
+    assert found.device[freed].tolist() == [2]
+    slow = math.log2(1.5)
+    left = 2.0 - slow - 2 * slow  # after the second one ends, too
+    assert found.end_of_device_s(3)[2] == pytest.approx(2.0 + left / (3 * slow))
+
+
 def test_who_has_no_link_sends_nothing() -> None:
     values = draw(0)
     found = hand_on_blocks(**values | {"gain": np.zeros(values["device"].size)})

@@ -91,3 +91,16 @@ def test_two_that_fit_beat_the_one_with_the_best_price() -> None:
     value, counts = best_counts(table, 6)
     assert value == pytest.approx(14.4)  # 10 for four blocks is the best per block, and leaves two idle
     assert counts.tolist() == [0, 3, 3]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_limit_on_devices_that_binds_is_kept_by_the_choice(seed: int) -> None:
+    """Everybody is worth it on one block already, so the limit decides."""
+    rng = np.random.default_rng([seed, 2])
+    table = rng.uniform(1.0, 4.0, (5, 1)) + np.cumsum(rng.uniform(0.0, 1.0, (5, 5)), axis=1)
+    most = int(rng.integers(1, 4))
+    value, counts = best_counts(table, 5, most)
+    assert np.count_nonzero(counts) == most
+    assert counts.sum() <= 5
+    assert value == pytest.approx(by_all_choices(table, 5, most), abs=1e-9)
+    assert value == pytest.approx(sum(table[i, k - 1] for i, k in enumerate(counts) if k), abs=1e-9)

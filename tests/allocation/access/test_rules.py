@@ -125,9 +125,10 @@ def test_equal_split_by_hand() -> None:
     assert turns.delay_s == pytest.approx(1 / math.log2(1.25))
 
 
-def test_fedl_over_slots_is_each_device_s_own_best_and_all_take_part() -> None:
+@pytest.mark.parametrize("peak", [0.5, 40.0])  # full power, or well below it
+def test_fedl_over_slots_is_each_device_s_own_best_and_all_take_part(peak: float) -> None:
     """By a fine grid of powers: the least of energy and time, for every device, also the useless."""
-    problem = cell("tdma", contribution=np.linspace(-1.0, 5.0, 8))
+    problem = cell("tdma", contribution=np.linspace(-1.0, 5.0, 8), max_power_w=peak)
     able = np.flatnonzero(problem.max_power_w > 0.0)
     found = allocate(problem, "fedl-power")
     assert found.selected.tolist() == able.tolist()
