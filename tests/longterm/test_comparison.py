@@ -75,8 +75,9 @@ def test_the_plain_planner_replays_the_run_and_who_keeps_the_budget_is_below_the
     assert all(one.replay.worst_energy_j < myopic.replay.worst_energy_j for one in priced)
     assert by_name["eafl"].replay.num_asked.max() <= 3  # as many as there are blocks
     spent = by_name["until-spent"].replay.energy_j.cumsum(axis=0)
-    asked_after = by_name["until-spent"].replay.energy_j[1:] > 2e-4  # sleepers take less
-    assert not (asked_after & (spent[:-1] >= 8 * BUDGET_J)).any()  # who has spent it all is left alone
+    is_asked = by_name["until-spent"].replay.energy_j[1:] > 2e-4  # sleepers take less
+    np.testing.assert_array_equal(is_asked, spent[:-1] < 8 * BUDGET_J)  # until all of it is spent
+    assert not is_asked.all()
 
 
 def test_the_rows_say_utility_and_overdraw_by_hand() -> None:
