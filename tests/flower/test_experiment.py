@@ -159,3 +159,10 @@ def test_steps_that_change_from_round_to_round_are_refused() -> None:
         "algorithm.local_steps has no effect with Flower, whose messages carry one number of steps for all "
         "rounds, got it. Leave it out, and set algorithm.num_local_steps."
     )
+
+
+def test_penalties_are_not_estimated_on_real_devices() -> None:
+    overrides = f"{SMALL} selection.num_selected=3 selection.penalties=estimated"
+    simulation = simulation_of({"experiment": "digits/nufm", "overrides": overrides})
+    with pytest.raises(ConfigError, match="real devices are not asked for the Hessians"):
+        strategy_of_experiment(simulation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,15 @@ def test_the_estimate_is_that_of_corollary_1_at_the_model_on_those_who_reported(
     assert printed.estimate(9, theta, reports).similarity == similarity_penalty(
         constants, noise, as_printed=True, **options
     )
+
+
+def test_it_is_for_as_many_local_steps_as_the_round_has() -> None:
+    penalties = changing()
+    theta, two = first_model(penalties.local), reports_of(0, 2, 3)
+    one = replace(two, gradient_norms=two.gradient_norms[:, :1])
+    first, second = (penalties.estimate(0, theta, own) for own in (one, two))
+    assert first.similarity < second.similarity  # without drift
+    assert first.variance == second.variance
 
 
 def test_it_is_made_every_few_rounds_smoothed_and_scores_every_report() -> None:

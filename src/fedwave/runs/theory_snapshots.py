@@ -137,6 +137,7 @@ def take_snapshot(
     )  # fmt: skip
     gradients, losses = meta_gradients(local, k, theta, meta_lr=learner.meta_lr)
     after, facts = play_round(simulation.federation, devices, state)
+    learner = replace(learner, num_local_steps=facts.reports.gradient_norms.shape[1])  # of this round
     _, later = meta_gradients(local, k, after.parameters, meta_lr=learner.meta_lr)
     own = local.similarity_penalty, local.variance_penalty
     used = Penalties(*own) if facts.penalties is None else facts.penalties.used

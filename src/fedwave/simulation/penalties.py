@@ -95,7 +95,7 @@ class ChangingPenalties:
                 learner.meta_noise(constants),
                 inner_lr=learner.inner_lr,
                 meta_lr=learner.meta_lr,
-                num_local_steps=learner.num_local_steps,
+                num_local_steps=reports.gradient_norms.shape[1],  # a run may choose tau round by round
                 as_printed=rule.as_printed,
             ),
             variance_penalty(constants, inner_lr=learner.inner_lr),
