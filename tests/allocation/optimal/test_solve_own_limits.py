@@ -195,3 +195,30 @@ def test_every_method_keeps_limits_of_each_devices_own(name: str) -> None:
         np.testing.assert_allclose(costs.upload_energy_j[i], drain_w * costs.upload_delay_s[i], rtol=1e-12)
         seen += found.num_selected
     assert seen > 10
+
+
+def two_alike(**changes: object) -> AllocationProblem:
+    """Two devices that want one block, alike but for what is given."""
+    return small_problem(
+        contribution=[10.0, 10.0, 0.0],
+        channel_gain=1.0,
+        interference_w=[0.0],
+        max_power_w=10.0,
+        workload_cycles=0.0,
+        delay_weight=0.1,
+        **changes,
+    )
+
+
+def test_a_cheaper_joule_does_not_make_up_for_a_thirstier_circuit() -> None:
+    """Device 1 is ahead in u, h / a, h p_max and a, but a P_circuit is what its circuit costs."""
+    radio = RadioPower(circuit_power_w=np.array([0.01, 5.0, 0.0]))
+    found = allocate(two_alike(energy_weight=np.array([1.0, 0.9, 1.0]), radio=radio))
+    assert found.selected.tolist() == [0]
+
+
+def test_a_free_joule_does_not_make_up_for_a_circuit_that_breaks_its_limit() -> None:
+    """Device 1 is ahead in all that costs, but its circuit alone takes more than it has."""
+    radio = RadioPower(circuit_power_w=np.array([0.1, 5.0, 0.0]))
+    found = allocate(two_alike(energy_weight=np.array([1.0, 0.01, 1.0]), radio=radio, max_energy_j=1.5))
+    assert found.selected.tolist() == [0]
