@@ -222,3 +222,20 @@ def test_a_free_joule_does_not_make_up_for_a_circuit_that_breaks_its_limit() -> 
     radio = RadioPower(circuit_power_w=np.array([0.1, 5.0, 0.0]))
     found = allocate(two_alike(energy_weight=np.array([1.0, 0.01, 1.0]), radio=radio, max_energy_j=1.5))
     assert found.selected.tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_who_meets_its_own_deadline_exactly_at_full_power_is_never_lost(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    gain, most_w = rng.uniform(0.1, 2.0, 3), rng.uniform(0.1, 3.0, 3)
+    own_s = 1.0 / np.log2(1.0 + most_w * gain / 1.0)  # S = B = N0 = 1, no interference
+    problem = small_problem(
+        contribution=np.full(3, 1e3),
+        channel_gain=gain,
+        max_power_w=most_w,
+        interference_w=np.zeros(3),
+        max_delay_s=own_s * (1.0 - 5e-10 * rng.random(3)),  # or by less than the tolerance not
+    )
+    found = allocate(problem)
+    assert found.selected.tolist() == [0, 1, 2]
+    assert violations(problem, found) == ()
