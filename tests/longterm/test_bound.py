@@ -118,19 +118,24 @@ def test_the_overdraft_of_a_round_falls_with_the_rounds() -> None:
     assert over[1] < 0.5 * over[0]
 
 
-def street_trace(num_rounds: int = 3) -> Trace:
-    cell = load_cell("umi-3.5ghz", num_devices=5, seed=1, overrides={"num_blocks": 2})
+def street_trace(num_rounds: int = 3, cpu: str = "phone") -> Trace:
+    settings = {"num_blocks": 2, "fleet": {"cpu": cpu}}
+    cell = load_cell("umi-3.5ghz", num_devices=5, seed=1, overrides=settings)
     contribution = np.random.default_rng(1).exponential(2.0, (num_rounds, 5))
     return trace_of_cell(
         cell, contribution, energy_weight=0.01, delay_weight=0.1, model_bits=1e6, num_samples=20, seed=1
     )
 
 
-def test_before_it_sends_a_device_spends_at_least_what_listening_alone_and_frugal_computing_take() -> None:
-    trace = street_trace()
+@pytest.mark.parametrize("cpu", ["phone", "microcontroller"])
+def test_before_it_sends_a_device_spends_at_least_what_listening_alone_and_frugal_computing_take(
+    cpu: str,
+) -> None:
+    trace = street_trace(cpu=cpu)
     fleet, downlink = trace.world.fleet, trace.world.terms.downlink
     assert downlink is not None
-    assert fleet.static_power_w.min() > 0.0
+    assert (fleet.static_power_w.min() > 0.0) == (cpu == "phone")
+    assert (fleet.joules_per_cycle.min() > 0.0) == (cpu == "microcontroller")
     played = replay(trace)
     for k, one in enumerate(relaxed_rounds(trace)):
         channel = trace.world.channel(k)
