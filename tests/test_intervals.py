@@ -79,7 +79,7 @@ def test_a_ratio_is_shown_to_two_digits_with_its_interval() -> None:
     assert str(ratio_interval([])) == "-"
     assert str(ratio_interval([8.0])) == "8.0 ×"
     assert str(ratio_interval([1.0, 1.0])) == "1.0 × (1.0–1.0)"
-    assert str(Ratio(123.4, 12.3, 1234.0, 5)) == "1.2e+02 × (12–1.2e+03)"
+    assert str(Ratio(123.4, 12.3, 1234.0, 5)) == "123 × (12–1,234)"
     assert str(Ratio(0.123, 0.05, 1.25, 5)) == "0.12 × (0.05–1.2)"
     assert str(Ratio(0.9996, 0.9949, 1.0, 5)) == "1.0 × (0.99–1.0)"
 

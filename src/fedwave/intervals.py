@@ -122,4 +122,6 @@ def _three(value: float) -> str:
 
 
 def _times(value: float) -> str:
+    if value >= 99.5:
+        return f"{value:,.0f}"
     return f"{value:.1f}" if 0.995 <= value < 10.0 else f"{value:.2g}"  # 1.0, not 1, from 0.995 on
