@@ -17,7 +17,7 @@ from tests.runs.written_runs import write_run
 def test_json_prints_the_numbers_without_a_server() -> None:
     done = CliRunner().invoke(app, ["explore", "paper", "--json", "-n", "25", "--seed", "4"])
     assert done.exit_code == 0
-    printed = json.loads(done.output)
+    printed = json.loads(done.stdout)
     assert printed["view"]["num_devices"] == 25
     assert printed["view"]["seed"] == 4
     assert set(printed["methods"]) == set(METHODS)
