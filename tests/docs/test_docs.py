@@ -25,6 +25,8 @@ from fedwave.wireless.settings.presets import CELL_PRESETS
 from tools.docs.pages import PAGES, ROOT, read
 
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
+DOCS = ROOT / "docs"
+ON_THE_SITE = (".md", ".py", ".toml", ".cff", "")  # of what stands outside docs/, see docs/site_hook.py
 
 
 def shown_output(page: str, after: str) -> str:
@@ -116,6 +118,8 @@ def test_links_between_pages_lead_somewhere(page):
         file_name, _, anchor = target.partition("#")
         path = (page.parent / file_name).resolve() if file_name else page
         assert path.exists(), f"{page.name} links to {target}"
+        if page.parent == DOCS and not path.is_relative_to(DOCS):
+            assert path.suffix in ON_THE_SITE, f"{page.name} links to {target}, of which the site has no page"
         if anchor:
             assert anchor in slugs(path.read_text(encoding="utf-8")), f"{page.name} links to {target}"
 
