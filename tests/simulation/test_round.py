@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from fedwave.learning import Parameters
-from fedwave.server import Outcome, Plan, PlannerState, Reports, RoundCosts
+from fedwave.server import Outcome, Plan, PlannerState, Reports, RoundCosts, StepsHeard
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.ledger import Ledger
-from fedwave.simulation.round import Federation, play_round
+from fedwave.simulation.round import Federation, choose_steps, play_round
 from fedwave.simulation.state import State
 from fedwave.units import FloatArray
+from fedwave.wireless.delivery import UploadFate
 from fedwave.wireless.terms import ChannelDraw
 
 CHANNEL = ChannelDraw(np.ones(4), np.zeros(2))
@@ -263,3 +264,36 @@ def test_a_planner_without_a_member_is_named_before_the_first_round() -> None:
     actors = Actors(Outcome(np.array([0]), np.zeros(2, dtype=np.int64)), MODELS)
     with pytest.raises(TypeError, match=r"a planner must have .*, got .* without after\. Derive it from"):
         Federation(planner=Forgetful(), world=actors, server_step=SumsUp([]))  # type: ignore[arg-type]
+
+
+class Notes:
+    """Local steps that note what they hear."""
+
+    heard: StepsHeard
+
+    def initial_state(self) -> PlannerState:
+        raise AssertionError("a round starts from the state that it is given")
+
+    def after(self, heard: StepsHeard, state: PlannerState) -> PlannerState:
+        self.heard = heard
+        return {"num_local_steps": state["num_local_steps"] + 1}
+
+
+def test_local_steps_hear_how_far_first_gradients_differ() -> None:
+    """By hand: the uploads went (2, 3) and (3, 7), their first gradients have norms 5 and 2."""
+    reports = replace(REPORTS, gradient_norms=np.array([[5.0, 50.0], [7.0, 70.0], [2.0, 20.0]]))
+    assert reports.device_index.tolist() == [0, 2, 3]
+    facts = RoundFacts(
+        round_index=4,
+        reports=reports,
+        plan=PLAN,
+        outcome=Outcome(fate=np.array([UploadFate.ARRIVED] * 2), received=np.array([0, 3])),
+    )
+    state = State(next_round=5, parameters=THETA, local_steps={"num_local_steps": np.array([2])})
+    notes = Notes()
+    after = choose_steps(notes, state, facts, THETA, list(MODELS.values()))
+    assert after.local_steps["num_local_steps"].tolist() == [3]
+    assert notes.heard.num_local_steps == 2
+    one, two = 5.0 * np.array([-2, -3]) / 13**0.5, 2.0 * np.array([-3, -7]) / 58**0.5
+    half = float(np.linalg.norm(one - two)) / 2  # from their mean
+    assert notes.heard.gradient_divergence == pytest.approx([half, half])

@@ -116,6 +116,19 @@ def test_computing_is_paid_for_every_step_and_the_gradient_that_measures(whole: 
     assert "gradient_norm_1" not in devices
 
 
+def test_the_plan_expects_what_the_account_then_says(whole: Path) -> None:
+    """Everything arrives, and only computing and uploads cost: the plan's objective is the account's."""
+    rounds = table(whole)
+    paid = rounds["energy_j"] + rounds["delay_s"]  # both weights are 1
+    np.testing.assert_allclose(rounds["objective"], rounds["contribution"] - paid, rtol=1e-9)
+
+
+def test_the_last_round_is_evaluated_though_no_round_says_so_beforehand(whole: Path, tmp_path: Path) -> None:
+    found = table(run_experiment(adaptive(evaluation={"every": 1000}), tmp_path / "run").path)
+    assert np.isnan(found["heldout_loss"][1:-1]).all()
+    assert found["heldout_loss"][-1] == table(whole)["heldout_loss"][-1]
+
+
 def test_a_budget_is_overspent_by_no_more_than_the_last_round_surprises(whole: Path) -> None:
     rounds, devices = table(whole), RunFolder(whole).table("devices.csv")
     compute_s = devices["compute_time_s"].reshape(len(rounds["round"]), -1).max(axis=1)
