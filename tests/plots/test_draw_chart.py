@@ -110,6 +110,8 @@ def test_the_picture_is_written(tmp_path) -> None:
 def test_labels_of_a_logarithmic_axis_stand_apart() -> None:
     assert _labels([1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0]) == ["1", "5", "10", "20", "30", "", "50"]
     assert _labels([0.25, 1.0, 2.0]) == ["0.25", "1", "2"]
+    rates = [0.0003, 0.0005, 0.001, 0.002, 0.003, 0.006, 0.012, 0.024]
+    assert _labels(rates) == ["", "0.0005", "0.001", "", "0.003", "0.006", "0.012", "0.024"]
     assert _labels([]) == []
 
 

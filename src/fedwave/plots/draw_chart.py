@@ -14,7 +14,7 @@ from fedwave.plots.style import Picture, new_figure, plain, set_log_scale
 MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
 MAX_LINE = 26  # letters of a bar's name in one line
-LABEL_SHARE = 0.06  # of an axis that a label takes
+LABEL_SHARE = 0.022  # of an axis that a character of a label takes, with its part of the gap
 
 
 def draw_chart(chart: Chart, *, title: str | None = None) -> Picture:
@@ -159,10 +159,11 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 def _labels(ticks: list[float]) -> list[str]:
     """Return a label for each tick of a logarithmic axis, none for one that would touch the one after it."""
-    apart = (ticks[-1] / ticks[0]) ** LABEL_SHARE if ticks and ticks[0] > 0 else 1.0
+    span = ticks[-1] / ticks[0] if ticks and ticks[0] > 0 else 1.0
     labels, last = [], math.inf
     for tick in reversed(ticks):
-        is_free = tick * apart < last
-        labels.append(f"{tick:g}" if is_free else "")
+        label = f"{tick:g}"
+        is_free = tick * span ** (LABEL_SHARE * (len(label) + 1)) < last
+        labels.append(label if is_free else "")
         last = tick if is_free else last
     return labels[::-1]
