@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,8 +87,8 @@ class LongTermComparison:
         ]
 
 
-def _drift(v: float | None, **options: object) -> Callable[[Trace, float, LongTermBound], Made]:
-    return lambda trace, budget_j, bound: partial(DriftPlusPenalty, budget_j=budget_j, v=v, **options)  # type: ignore[arg-type]
+def _drift(v: float, **options: Any) -> Callable[[Trace, float, LongTermBound], Made]:
+    return lambda trace, budget_j, bound: partial(DriftPlusPenalty, budget_j=budget_j, v=v, **options)
 
 
 # What stands around the run's own planner, given the trace, the budget of a round and the bound; those whose
@@ -151,7 +152,7 @@ def compare_long_term(
     for name in planners:
         for knob in [None] if name in RIVALS else v or typical_v(budget_j, bound):
             progress(f"replay: {name}")
-            rival = RIVALS[name] if name in RIVALS else _drift(knob, **PRICED_BY_V[name])
+            rival = RIVALS[name] if knob is None else _drift(knob, **PRICED_BY_V[name])
             made = replay(trace, rival(trace, budget_j, bound))
             found.append(Candidate(name=name, v=knob, replay=made, budget_j=budget_j))
     return LongTermComparison(
