@@ -95,7 +95,7 @@ def test_a_committed_point_is_made_again_to_the_last_digit() -> None:
     words = shlex.split(row["command"])
     settings = [words[i + 1] for i, word in enumerate(words) if word == "-s"]
     result = single_run(load_experiment(words[2], [*settings, f"seed={row['seed']}"]))
-    kept = KeptRuns(FOLDER / "runs").find(row["key"])
+    kept = KeptRuns(FOLDER / "runs").find(row["key"], processor=row["processor"])
     assert kept is not None
     # Another kind of processor adds up in another order, and fifty rounds of training carry that further.
     same = kept.made_with["processor"] == processor()
