@@ -1,6 +1,7 @@
 """Measured numbers stand once, in docs/results.toml; pages show them between marks that name them.
 
-Those of the group ``reproduction`` are computed from the tables in docs/reproduction/.
+Those of the group ``reproduction`` are computed from the tables in docs/reproduction/, those of ``theory`` from
+the two tables of that page in docs/figures/.
 
 A page says ``<!--=round.seconds-->0.59 s<!--/=-->``; only the value is visible. A value of several lines (a
 table) stands between its marks on lines of its own. To publish another measurement, change docs/results.toml
@@ -13,8 +14,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+from tools.docs import reproduced, theory_page
 from tools.docs.pages import DOCS
-from tools.docs.reproduced import numbers
 
 FILE = DOCS / "results.toml"
 SHOWN = re.compile(r"<!--=([\w.-]+)-->(.*?)<!--/=-->", re.DOTALL)
@@ -22,8 +23,11 @@ ABOUT = ("command", "caveat")  # of a group; all its other keys are values
 
 
 def measurements() -> dict[str, dict[str, str]]:
-    """Return the groups of docs/results.toml and that of the reproduction: one command's values each."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8")) | {"reproduction": numbers()}
+    """Return the groups of docs/results.toml, one command's values each, and those that are computed."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8")) | {
+        "reproduction": reproduced.numbers(),
+        "theory": theory_page.numbers(),
+    }
 
 
 def values() -> dict[str, str]:
