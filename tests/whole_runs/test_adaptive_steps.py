@@ -237,10 +237,17 @@ def test_without_a_budget_or_a_cell_it_is_refused(tmp_path: Path) -> None:
         assert not (tmp_path / "run").exists()
 
 
-def test_penalties_that_count_with_one_number_of_steps_are_refused(tmp_path: Path) -> None:
-    estimated = {"num_selected": "auto", "penalties": "estimated"}
-    with pytest.raises(ConfigError, match="counts with one number of local steps, but algorithm.local_steps"):
-        run_experiment(adaptive(selection=estimated), tmp_path / "run")
+def test_estimated_penalties_follow_the_steps_and_resume_to_the_same_bits(tmp_path: Path) -> None:
+    own = {"local_steps": {"kind": f"{__name__}:OneAfterTheOther", "most": 4}}
+    rule = {"kind": "estimated", "every": 1, "smoothing": 0.5, "num_devices": 4, "num_iterations": 2}
+    settings = experiment(algorithm=own, selection={"penalties": rule}, num_rounds=9)
+    whole = run_experiment(settings, tmp_path / "whole")
+    rounds = table(whole.path)
+    assert rounds["num_local_steps"].tolist() == [1, 2, 3, 4]
+    assert len(set(rounds["similarity_penalty"].tolist())) == 4
+    with suppress(KeyboardInterrupt):
+        run_experiment(settings, tmp_path / "cut", observers=[StopAfter(2)])
+    assert results(resume_run(tmp_path / "cut").path) == results(whole.path)
 
 
 def test_such_a_run_leaves_no_trace_of_equal_rounds(whole: Path) -> None:

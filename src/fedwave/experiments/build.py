@@ -163,11 +163,6 @@ def _local_steps(experiment: Experiment) -> LocalSteps | None:
     algorithm, stop = experiment.algorithm, experiment.stop
     if algorithm.local_steps is None:
         return None
-    if experiment.selection.penalties.kind != "fixed":
-        raise ConfigError(
-            f'selection.penalties = "{experiment.selection.penalties.kind}" counts with one number of local '
-            'steps, but algorithm.local_steps changes it. Use "fixed" penalties, or leave out local_steps.'
-        )
     steps: LocalSteps = algorithm.local_steps.create(
         "algorithm.local_steps",
         num_local_steps=algorithm.num_local_steps,
