@@ -1,7 +1,7 @@
 """Measured numbers stand once, in docs/results.toml; pages show them between marks that name them.
 
-Those of the group ``reproduction`` are computed from the tables in docs/reproduction/, those of ``theory`` from
-the two tables of that page in docs/figures/.
+Those of the group ``reproduction`` are computed from the tables in docs/reproduction/, those of ``theory``
+from the two tables of that page in docs/figures/.
 
 A page says ``<!--=round.seconds-->0.59 s<!--/=-->``; only the value is visible. A value of several lines (a
 table) stands between its marks on lines of its own. To publish another measurement, change docs/results.toml
