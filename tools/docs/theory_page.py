@@ -25,7 +25,10 @@ def numbers() -> dict[str, str]:
         for row in read_rows(DOCS / "figures" / f"{table}.csv")
     ]
     found = {name: sorted(ratio(row) for row in rows) for name, ratio in RATIOS.items()}
-    return {name: f"{_shown(own[0])} to {_shown(own[-1])}" for name, own in found.items()}
+    return {
+        "command": "fedwave theory paper/nufm",
+        "caveat": "Over the five snapshots of two datasets, one seed each.",
+    } | {name: f"{_shown(own[0])} to {_shown(own[-1])}" for name, own in found.items()}
 
 
 def _shown(value: float) -> str:
