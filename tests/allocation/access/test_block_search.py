@@ -10,7 +10,7 @@ import pytest
 
 from fedwave.allocation import AllocationProblem
 from fedwave.allocation.access.block_options import block_options
-from fedwave.allocation.access.block_search import BlockSearch, _falling_root
+from fedwave.allocation.access.block_search import BlockSearch, _falling_root, _Node
 from fedwave.allocation.access.delay_price import DelayPrice
 from tests.allocation.access.access_oracles import alike_problem, computing_cost, option_worth
 
@@ -28,6 +28,12 @@ def setting(seed: int) -> tuple[AllocationProblem, BlockSearch, float, float]:
     first_s = float(able[able.size // 3]) * float(rng.uniform(0.9, 1.1))
     last_s = min(first_s * float(rng.uniform(1.5, 4.0)), delay.deadline_s * 0.98)
     return problem, search, first_s, last_s
+
+
+def node(
+    search: BlockSearch, first_s: float, last_s: float, bound: float = math.inf, *, ends: bool = True
+) -> _Node:
+    return search._node(search.options, np.arange(3), first_s, last_s, bound, ends=ends)
 
 
 def all_counts() -> list[tuple[int, ...]]:
@@ -57,10 +63,8 @@ def test_a_range_is_bounded_by_the_best_sum_of_tangents_at_its_ends(seed: int) -
     for number, end in enumerate((first_s, last_s)):
         best = max(sum(lines[i, k][number] for i, k in enumerate(counts) if k) for counts in all_counts())
         ends.append(best - delay.cost(here) - steep * (end - here))
-    assert -search._node(first_s, last_s, math.inf).priority == pytest.approx(max(ends), rel=2e-3, abs=1e-4)
-    assert -search._node(first_s, last_s, -7.0).priority == min(
-        -7.0, -search._node(first_s, last_s, math.inf).priority
-    )
+    assert -node(search, first_s, last_s).priority == pytest.approx(max(ends), rel=2e-3, abs=1e-4)
+    assert -node(search, first_s, last_s, -7.0).priority == min(-7.0, -node(search, first_s, last_s).priority)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -68,7 +72,7 @@ def test_nothing_within_a_range_is_above_its_bound(seed: int) -> None:
     problem, search, first_s, last_s = setting(seed)
     if not first_s < last_s:
         first_s = 0.6 * last_s
-    bound = -search._node(first_s, last_s, math.inf).priority
+    bound = -node(search, first_s, last_s).priority
     free = computing_cost(problem, 0.0)
     for delay_s in np.linspace(first_s, last_s, 9):
         cost = problem.delay_weight * delay_s + computing_cost(problem, float(delay_s)) - free
@@ -76,6 +80,71 @@ def test_nothing_within_a_range_is_above_its_bound(seed: int) -> None:
         for counts in all_counts():
             value = sum(worth[i, k] for i, k in enumerate(counts) if k) - cost
             assert value <= bound + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_begins_at_the_last_delay_is_the_next_node_s(seed: int) -> None:
+    problem, search, first_s, _ = setting(seed)
+    later = search.options.first_s[np.isfinite(search.options.first_s) & (search.options.first_s > first_s)]
+    if later.size == 0:
+        first_s *= 0.5
+        later = search.options.first_s[np.isfinite(search.options.first_s)]
+    last_s = float(later.min())
+    bound = -node(search, first_s, last_s, ends=False).priority
+    search.value, search.delay_s = 0.0, 0.0  # from before
+    assert bound <= -node(search, first_s, last_s).priority + 1e-12
+    free = computing_cost(problem, 0.0)
+    for delay_s in np.linspace(first_s, last_s * (1 - 1e-9), 5):
+        cost = problem.delay_weight * delay_s + computing_cost(problem, float(delay_s)) - free
+        worth = {(i, k): option_worth(problem, i, k, float(delay_s)) for i in range(3) for k in (1, 2, 3)}
+        for counts in all_counts():
+            assert sum(worth[i, k] for i, k in enumerate(counts) if k) - cost <= bound + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_beats_the_incumbent_within_a_range_is_made_of_options_kept(seed: int) -> None:
+    problem, search, first_s, last_s = setting(seed)
+    if not first_s < last_s:
+        first_s = 0.6 * last_s
+    found = node(search, first_s, last_s)
+    for _ in range(3):  # once more, with a better incumbent and what is left of the options
+        found = search._node(found.options, found.row, first_s, last_s, math.inf)
+    kept = np.zeros((3, 3), dtype=bool)
+    kept[found.row, : found.options.num_blocks] = np.isfinite(found.options.first_s)
+    free, num_better = computing_cost(problem, 0.0), 0
+    for delay_s in [*np.linspace(first_s, last_s, 40), search.delay_s]:
+        if not first_s <= delay_s <= last_s:
+            continue
+        cost = problem.delay_weight * delay_s + computing_cost(problem, float(delay_s)) - free
+        worth = {(i, k): option_worth(problem, i, k, float(delay_s)) for i in range(3) for k in (1, 2, 3)}
+        for counts in all_counts():
+            if sum(worth[i, k] for i, k in enumerate(counts) if k) - cost > search.value + 1e-9:
+                num_better += 1
+                assert all(kept[i, k - 1] for i, k in enumerate(counts) if k)
+    assert num_better == 0 or kept.any()
+
+
+def test_options_far_below_the_incumbent_are_left_out() -> None:
+    _, search, first_s, last_s = setting(11)
+    node(search, first_s, last_s)
+    first_s, last_s = 0.99 * search.delay_s, 1.01 * search.delay_s
+    node(search, first_s, last_s)
+    search.value -= 1e-6  # what was found lies above it
+    found = node(search, first_s, last_s)
+    num_left = int(np.isfinite(found.options.first_s).sum())
+    assert 0 < num_left < int((search.options.first_s <= last_s).sum())
+    search.value = 1e9
+    assert node(search, first_s, last_s).row.size == 0
+
+
+@pytest.mark.parametrize("few", [None, 2])
+def test_no_uploads_contribute_more_than_the_most(few: int | None) -> None:
+    problem, search, _, _ = setting(0)
+    search.max_uploads = few
+    best = np.sort(np.maximum(problem.contribution, 0.0))[::-1]
+    assert search._most() == pytest.approx(best[:few].sum())
+    search.num_blocks = 1
+    assert search._most() == pytest.approx(best[0])
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from fedwave.allocation.access.knapsack import best_counts
+from fedwave.allocation.access import knapsack
+
+
+def best_counts(table: np.ndarray, num_blocks: int, most: int | None = None) -> tuple[float, np.ndarray]:
+    found = knapsack.best_counts(table, num_blocks, most)
+    return found.value, found.counts
 
 
 def random_table(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
@@ -104,3 +109,31 @@ def test_a_limit_on_devices_that_binds_is_kept_by_the_choice(seed: int) -> None:
     assert counts.sum() <= 5
     assert value == pytest.approx(by_all_choices(table, 5, most), abs=1e-9)
     assert value == pytest.approx(sum(table[i, k - 1] for i, k in enumerate(counts) if k), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("most", [None, 2])
+def test_no_choice_with_an_option_is_above_the_bound_of_that_option(seed: int, most: int | None) -> None:
+    rng = np.random.default_rng([seed, 5])
+    make = random_table if seed % 2 else lumpy_table
+    table = make(rng, 4, 4)
+    bound = knapsack.best_counts(table, 4, most).bound_with_each(table)
+    padded = np.hstack([np.zeros((4, 1)), table])
+    best = np.full(table.shape, -np.inf)
+    for counts in itertools.product(range(5), repeat=4):
+        if sum(counts) > 4 or (most is not None and np.count_nonzero(counts) > most):
+            continue
+        value = sum(padded[i, k] for i, k in enumerate(counts))
+        for i, k in enumerate(counts):
+            if k:
+                best[i, k - 1] = max(best[i, k - 1], value)
+    assert (best <= bound + 1e-9).all()
+    if most is None:  # and the price is a good one: within one device's worth
+        assert bound.max() <= best.max() + max(table.max(), 0.0) + 1e-9
+
+
+def test_a_price_between_the_last_block_given_and_the_first_refused() -> None:
+    found = knapsack.best_counts(np.array([[5.0, 8.0, 9.0], [4.0, 6.0, 6.5]]), 3)
+    assert found.counts.tolist() == [2, 1]
+    assert 2.0 < found.price < 3.0  # blocks are worth 5, 4, 3, 2, ...
+    assert found.bound_with_each(np.array([[5.0, 8.0, 9.0], [4.0, 6.0, 6.5]])).max() == pytest.approx(12.0)

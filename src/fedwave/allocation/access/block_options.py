@@ -22,7 +22,7 @@ from fedwave.allocation.access.nats import LEAST_NATS, MOST_NATS, energy, nats_o
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE
 from fedwave.allocation.uploads.snr_range import least_affordable_snr, snr_of_energy_limit
-from fedwave.units import FloatArray, IntArray
+from fedwave.units import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +52,18 @@ class BlockOptions:
             nat_delay_s=self.nat_delay_s[0, count - 1][:, None],
             first_s=self.first_s[row, count - 1][:, None],
             last_s=self.last_s[row, count - 1][:, None],
+        )
+
+    def open_ones(self, is_open: BoolArray, row: IntArray, most: int) -> BlockOptions:
+        """Return the options that are still open, of some devices on at most so many blocks."""
+        return BlockOptions(
+            device=self.device[row],
+            contribution=self.contribution[row],
+            energy_price=self.energy_price[row],
+            circuit_price=self.circuit_price[row],
+            nat_delay_s=self.nat_delay_s[:, :most],
+            first_s=np.where(is_open, self.first_s, np.inf)[row, :most],
+            last_s=self.last_s[row, :most],
         )
 
     def sending_s(self, delay_s: float | FloatArray) -> FloatArray:

@@ -2,8 +2,9 @@
 
 The worth of an option is concave in the delay, so it lies below its tangents. Whatever the numbers of blocks,
 the sum of their tangents is a straight line, and the best sum, a maximum of lines, is convex: over a range of
-delays it lies below the chord between the knapsacks at both ends. Chord minus D bounds the range. See
-docs/allocation-accesses.md.
+delays it lies below the chord between the knapsacks at both ends. Chord minus D bounds the range. An option
+that the knapsacks' prices keep below the incumbent at both ends is in nothing better within the range, and
+is left out of its parts. See docs/allocation-accesses.md.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import numpy as np
 
 from fedwave.allocation.access.block_options import BlockOptions
 from fedwave.allocation.access.delay_price import DelayPrice
-from fedwave.allocation.access.knapsack import best_counts
+from fedwave.allocation.access.knapsack import Knapsack, best_counts
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.units import FloatArray, IntArray
 
-_GRID = 7  # delays looked at first
+_GRID = 9  # delays looked at first
 _ROOT_STEPS = 80
 
 
@@ -40,6 +41,9 @@ class _Node:
     first_s: float
     last_s: float
     wished_s: float = field(compare=False)  # where to split
+    options: BlockOptions = field(compare=False)  # that may be in something better than the incumbent
+    row: IntArray = field(compare=False)  # of the devices among all
+    ends: bool = field(compare=False)  # its last delay is part of it, and not of its neighbour
 
 
 class BlockSearch:
@@ -64,13 +68,15 @@ class BlockSearch:
         closed = 0.0
 
         if first_s <= last_s:
-            for delay_s in np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID)):
-                self._solve(self.options.worth(self.options.sending_s(float(delay_s)))[0], float(delay_s))
-            last_s = max(first_s, min(last_s, self.delay.latest_s(scale - self.value)))
+            self._look_around(first_s, last_s)
+            last_s = max(first_s, min(last_s, self.delay.latest_s(self._most() - self.value)))
             middle = min(max(self.delay_s, first_s), last_s)
-            for low, high in ((first_s, middle), (middle, last_s)):
-                if high > low or low == first_s == last_s:
-                    heapq.heappush(heap, self._node(low, high, scale))
+            everybody = np.arange(self.options.device.size)
+            if first_s < middle < last_s:
+                heapq.heappush(heap, self._node(self.options, everybody, first_s, middle, scale, ends=False))
+            else:
+                middle = first_s
+            heapq.heappush(heap, self._node(self.options, everybody, middle, last_s, scale))
         while heap:
             if -heap[0].priority <= gap.allowed(self.value) or self.num_knapsacks >= max_knapsacks:
                 break
@@ -78,8 +84,9 @@ class BlockSearch:
             if node.last_s <= node.first_s * (1.0 + 4e-16):
                 closed = max(closed, -node.priority)
                 continue
-            for low, high in ((node.first_s, node.wished_s), (node.wished_s, node.last_s)):
-                child = self._node(low, high, -node.priority)
+            middle = node.wished_s
+            for low, high, ends in ((node.first_s, middle, False), (middle, node.last_s, node.ends)):
+                child = self._node(node.options, node.row, low, high, -node.priority, ends=ends)
                 if -child.priority > gap.allowed(self.value):
                     heapq.heappush(heap, child)
                 else:
@@ -91,33 +98,66 @@ class BlockSearch:
             proof=Proof.of(self.value, bounds, gap, num_steps=self.num_knapsacks),
         )
 
-    def _node(self, first_s: float, last_s: float, bound: float) -> _Node:
-        """Return the node of a range of delays with its own bound, no larger than its parent's."""
+    def _most(self) -> float:
+        """Return more than any uploads contribute together: M devices at most."""
+        most = self.num_blocks if self.max_uploads is None else min(self.num_blocks, self.max_uploads)
+        own = np.maximum(self.options.contribution[:, 0], 0.0)
+        return float(np.sort(own)[max(own.size - most, 0) :].sum()) if most else 0.0
+
+    def _look_around(self, first_s: float, last_s: float) -> None:
+        """Find a first incumbent: the best numbers of blocks at a few delays, each by its own best delay."""
+        for delay_s in np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 2)[1:-1]):
+            sending_s = self.options.sending_s(float(delay_s))
+            worth = np.where(self.options.first_s <= delay_s, self.options.worth(sending_s)[0], -np.inf)
+            self._solve(worth, float(delay_s), np.arange(self.options.device.size))
+
+    def _node(
+        self,
+        options: BlockOptions,
+        row: IntArray,
+        first_s: float,
+        last_s: float,
+        bound: float,
+        *,
+        ends: bool = True,
+    ) -> _Node:
+        """Return the node of a range of delays with its own bound, no larger than its parent's.
+
+        Where the last delay is another node's, what is possible from then on only is that one's, too.
+        """
         here = self.delay_s if first_s <= self.delay_s <= last_s else math.sqrt(first_s * last_s)
-        touch = np.maximum(here, self.options.first_s)
-        worth, slope = self.options.worth(self.options.sending_s(here))
-        worth = np.where(self.options.first_s <= last_s * (1.0 + 1e-15), worth, -np.inf)
-        touch = np.where(np.isfinite(touch), touch, here)
+        worth, slope = options.worth(options.sending_s(here))
+        in_time = options.first_s <= last_s if ends else options.first_s < last_s
+        worth = np.where(in_time, worth, -np.inf)
+        touch = np.where(in_time, np.maximum(here, options.first_s), here)
         cost, steep = self.delay.cost(here), self.delay.slope(here)
-        ends: list[tuple[float, float]] = []
+        bounds: list[tuple[float, float]] = []
+        is_open = np.zeros(worth.shape, dtype=bool)
         for end in (first_s, last_s):
-            value, best_s = self._solve(worth + slope * (end - touch), end)
-            ends.append((value - cost - steep * (end - here), best_s))
-        own, wished = max(ends)
+            lines, price_of_delay = worth + slope * (end - touch), cost + steep * (end - here)
+            knapsack, best_s = self._solve(lines, end, row)
+            bounds.append((knapsack.value - price_of_delay, best_s))
+            is_open |= knapsack.bound_with_each(lines) - price_of_delay > self.value
+        own, wished = max(bounds)
         edge = (last_s / first_s) ** 0.05
         if not first_s * edge < wished < last_s / edge:
             wished = math.sqrt(first_s * last_s)
         wished = min(max(wished, first_s), last_s)
-        return _Node(-min(own, bound), first_s, last_s, wished)
+        keep = np.flatnonzero(is_open.any(axis=1))
+        most = int(np.flatnonzero(is_open.any(axis=0)).max(initial=-1)) + 1
+        options = options.open_ones(is_open, keep, most)
+        return _Node(-min(own, bound), first_s, last_s, wished, options, row[keep], ends)
 
-    def _solve(self, worth: FloatArray, delay_s: float) -> tuple[float, float]:
-        """Return the best sum of these worths and the delay that suits its numbers of blocks best."""
+    def _solve(self, worth: FloatArray, delay_s: float, row: IntArray) -> tuple[Knapsack, float]:
+        """Return the knapsack of these worths and the delay that suits its numbers of blocks best."""
         self.num_knapsacks += 1
-        value, counts = best_counts(worth, self.num_blocks, self.max_uploads)
+        found = best_counts(worth, self.num_blocks, self.max_uploads)
+        counts = np.zeros(self.options.device.size, dtype=np.int64)
+        counts[row] = found.counts
         key = counts.tobytes()
         if key not in self._best_delay:
             self._best_delay[key] = self._try(counts, delay_s)
-        return value, self._best_delay[key]
+        return found, self._best_delay[key]
 
     def _try(self, counts: IntArray, guess_s: float) -> float:
         """Return the best delay of these numbers of blocks, and keep them if they are the best so far."""

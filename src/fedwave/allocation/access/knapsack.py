@@ -7,6 +7,8 @@ What is left is small, and its dynamic programme, in O(options x M), is exact.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fedwave.units import FloatArray, IntArray
@@ -14,7 +16,24 @@ from fedwave.units import FloatArray, IntArray
 _PRICE_STEPS = 40
 
 
-def best_counts(worth: FloatArray, num_blocks: int, max_uploads: int | None = None) -> tuple[float, IntArray]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Knapsack:
+    """The best choice, and a price per block that bounds all others."""
+
+    value: float
+    counts: IntArray  # blocks of each device
+    price: float
+    num_blocks: int
+
+    def bound_with_each(self, worth: FloatArray) -> FloatArray:
+        """Return what no choice that has an option is worth more than, for every option of the same table."""
+        reduced = worth - self.price * np.arange(1, worth.shape[1] + 1)
+        best = np.maximum(reduced.max(axis=1, initial=-np.inf), 0.0)
+        total = float(best.sum()) + self.price * self.num_blocks
+        return np.asarray(reduced + (total - best)[:, None])
+
+
+def best_counts(worth: FloatArray, num_blocks: int, max_uploads: int | None = None) -> Knapsack:
     """Return the largest sum of worths with at most M blocks, and the number of blocks of each device.
 
     ``worth[i, k - 1]`` is what device i is worth on k blocks, minus infinity where it cannot be; on none it
@@ -25,13 +44,19 @@ def best_counts(worth: FloatArray, num_blocks: int, max_uploads: int | None = No
         max_uploads = None
     rows = np.flatnonzero((worth > 0.0).any(axis=1))
     if rows.size == 0 or num_blocks == 0 or max_uploads == 0:
-        return 0.0, counts
+        return Knapsack(value=0.0, counts=counts, price=0.0, num_blocks=num_blocks)
     table = worth[rows]
+    price, own = _price(table, num_blocks)
     if max_uploads is not None:
         value, found = _with_few(table, num_blocks, max_uploads)
-        counts[rows] = found
-        return value, counts
-    price, own = _price(table, num_blocks)
+    else:
+        value, found = _without_limit(table, num_blocks, price, own)
+    counts[rows] = found
+    return Knapsack(value=value, counts=counts, price=price, num_blocks=num_blocks)
+
+
+def _without_limit(table: FloatArray, num_blocks: int, price: float, own: IntArray) -> tuple[float, IntArray]:
+    """Return the best choice: what the price leaves open is decided by a dynamic programme."""
     blocks = np.arange(1, table.shape[1] + 1)
     value, found = _fill(table, own, num_blocks)
     reduced = table - price * blocks
@@ -41,33 +66,49 @@ def best_counts(worth: FloatArray, num_blocks: int, max_uploads: int | None = No
     may_be = (best[:, None] - reduced <= slack) & (table > 0.0)
     may_be_none = best <= slack
     single = may_be.sum(axis=1) + may_be_none
+    loose = np.flatnonzero(single > 1)
+    if loose.size == 0:
+        return value, found
     settled = np.where((single == 1) & ~may_be_none, may_be.argmax(axis=1) + 1, 0)
     left = num_blocks - int(settled.sum())
-    loose = np.flatnonzero(single > 1)
-    if left >= 0 and loose.size:
+    if left >= 0:
         base = float(table[settled > 0, settled[settled > 0] - 1].sum())
         better, choice = _programme(table[loose], may_be[loose], may_be_none[loose], left)
         if base + better > value:
             value, found = base + better, settled
             found[loose] = choice
-    counts[rows] = found
-    return value, counts
+    return value, found
+
+
+def _first_price(table: FloatArray, num_blocks: int) -> float:
+    """Return a price at which M blocks are wanted if nobody's next block is worth more than the last one."""
+    extra = np.empty(table.shape)
+    extra[:, 0] = table[:, 0]
+    with np.errstate(invalid="ignore"):  # where neither number of blocks is possible
+        np.subtract(table[:, 1:], table[:, :-1], out=extra[:, 1:])
+    wanted = extra[extra > 0.0]
+    if wanted.size <= num_blocks:
+        return 0.0
+    around = np.partition(wanted, [wanted.size - num_blocks - 1, wanted.size - num_blocks])
+    price = 0.5 * float(around[wanted.size - num_blocks - 1] + around[wanted.size - num_blocks])
+    return price if np.isfinite(price) else 0.0
 
 
 def _price(table: FloatArray, num_blocks: int) -> tuple[float, IntArray]:
     """Return a price with a low bound, and what each device takes there: at most M blocks together."""
     blocks = np.arange(1, table.shape[1] + 1)
+    rows = np.arange(table.shape[0])
     low, high = 0.0, float((table / blocks).max())
     low_slope: float | None = None
     low_bound = high_bound = 0.0
     own = np.zeros(table.shape[0], dtype=np.int64)
     high_slope, high_bound = float(num_blocks), high * num_blocks  # at this price nobody gains
     best_price, best_bound = high, high_bound
-    price = 0.0
+    price = min(_first_price(table, num_blocks), high)
     for _ in range(_PRICE_STEPS):
         reduced = table - price * blocks
         column = reduced.argmax(axis=1)
-        gain = reduced[np.arange(table.shape[0]), column]
+        gain = reduced[rows, column]
         takes = np.where(gain > 0.0, column + 1, 0)
         bound = float(np.maximum(gain, 0.0).sum()) + price * num_blocks
         slope = float(num_blocks - takes.sum())
@@ -79,7 +120,10 @@ def _price(table: FloatArray, num_blocks: int) -> tuple[float, IntArray]:
                 return price, own
         else:
             low, low_slope, low_bound = price, slope, bound
-        if low_slope is None or high - low <= 1e-12 * high:
+        if low_slope is None:
+            price = 0.0
+            continue
+        if high - low <= 1e-12 * high:
             break
         meet = (low_bound - high_bound + high_slope * high - low_slope * low) / (high_slope - low_slope)
         lowest = low_bound + low_slope * (meet - low)
