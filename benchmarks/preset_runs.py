@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -15,33 +16,48 @@ from fedwave.runs.run import resume_run, run_experiment
 from fedwave.wireless.power_sets import POWER_SETS
 
 
-def runs_of(
-    presets: Sequence[str],
+@dataclass(frozen=True)
+class Arm:
+    """A preset with settings of its own; its runs' folders begin with ``folder``."""
+
+    folder: str
+    preset: str
+    settings: tuple[str, ...] = ()
+
+    def path(self, out: Path, seed: int) -> Path:
+        """Return the folder of one run."""
+        return out / f"{self.folder}-seed{seed}"
+
+    def is_finished(self, out: Path, seed: int) -> bool:
+        """Return whether the run of a seed has come to its end."""
+        return (self.path(out, seed) / "summary.json").exists()
+
+
+def run_arms(
+    arms: Sequence[Arm],
     seeds: Sequence[int],
     out: Path,
     settings: Sequence[str] = (),
     *,
     data_dir: Path | None,
     console: Console,
-) -> list[FinishedRun]:
-    """Return a finished run of every preset and seed."""
-    runs = []
+) -> None:
+    """Run every arm with every seed, seed by seed."""
     for seed in seeds:
-        for preset in presets:
-            folder = folder_of(out, preset, seed)
+        for arm in arms:
+            folder = arm.path(out, seed)
             with ProgressBar(console) as bar:
                 if (folder / "config.toml").exists():
                     resume_run(folder, data_dir=data_dir, observers=[bar])
                 else:
-                    experiment = load_experiment(preset, [*settings, f"seed={seed}"])
+                    experiment = load_experiment(arm.preset, [*settings, *arm.settings, f"seed={seed}"])
                     run_experiment(experiment, folder, data_dir=data_dir, observers=[bar])
-            runs.append(read_run(folder))
-    return runs
 
 
-def folder_of(out: Path, preset: str, seed: int) -> Path:
-    """Return the folder of one run."""
-    return out / f"{preset.split('/')[1]}-seed{seed}"
+def finished_runs(arms: Sequence[Arm], seeds: Sequence[int], out: Path) -> list[FinishedRun]:
+    """Return the runs of the seeds that every arm has finished."""
+    whole = [seed for seed in seeds if all(arm.is_finished(out, seed) for arm in arms)]
+    return [read_run(arm.path(out, seed)) for arm in arms for seed in whole]
 
 
 def with_power_set(power_set: str | None, out: Path, file_name: str) -> tuple[list[str], Path, str]:
@@ -52,10 +68,10 @@ def with_power_set(power_set: str | None, out: Path, file_name: str) -> tuple[li
     return settings, out.with_name(f"{out.name}-{power_set}"), f"{file_name}_{power_set}"
 
 
-def parse_arguments(
+def argument_parser(
     description: str | None, *, out: Path, seeds: Sequence[int] = range(5)
-) -> argparse.Namespace:
-    """Return the folder, the data folder, the seeds and the radio's powers that the command line asks for."""
+) -> argparse.ArgumentParser:
+    """Return what reads the folder, the data folder, the seeds and the radio's powers of a command line."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -64,4 +80,4 @@ def parse_arguments(
     parser.add_argument("--seeds", type=int, nargs="+", default=list(seeds))
     parser.add_argument("--report", action="store_true", help="run nothing, read what is finished")
     parser.add_argument("--power-set", choices=POWER_SETS, help="of the radio; by default the preset's own")
-    return parser.parse_args()
+    return parser

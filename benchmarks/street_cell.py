@@ -1,17 +1,23 @@
 """URAL (optimal) and its rivals in the 5G street cell on real Fashion-MNIST, over seeds.
 
     python benchmarks/street_cell.py [--power-set measured-x55] [--out runs/umi] [--data-dir D] [--seeds ...]
+    python benchmarks/street_cell.py --accesses [--out runs/umi] [--data-dir D] [--seeds ...]
 
 Two rules that know the channel, threshold and value-rate, and two that do not, NUFM-Greedy and RU-Random.
 What is not there yet is run and what was stopped is resumed, seed by seed. Then a line for each run is
 written to benchmarks/data/street_cell.csv, or street_cell_measured-x55.csv with the watts of a measured modem
 (of seeds that all schemes have finished), and the lines of docs/results.toml are printed: medians with their
 95 % intervals, and ratios to URAL (optimal) on the same seeds. Models are evaluated after every fifth round.
+With --accesses the band is shared in other ways (docs/allocation-accesses.md): by the optimum first, then
+with as many uploads as blocks at most and with blocks that are handed on, then by the threshold rule. These
+lines go to street_accesses.csv; those with one block each are read from street_cell.csv.
 --report reads what is finished and runs nothing.
 """
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,47 +25,102 @@ from rich.console import Console
 from fedwave.cli.console import print_tables
 from fedwave.cli.run_tables import cost_table, final_table
 from fedwave.plots.costs import plot_costs
-from fedwave.runs.compare import FinishedRun, read_run
-from fedwave.runs.seed_costs import seed_costs, write_seed_costs
+from fedwave.runs.compare import FinishedRun
+from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs
 from paired_costs import lines_of
-from preset_runs import folder_of, parse_arguments, runs_of, with_power_set
+from preset_runs import Arm, argument_parser, finished_runs, run_arms, with_power_set
 
 SCHEMES = ("ural", "threshold", "value-rate", "nufm-greedy", "ru-random")
 KEYS = ("ural", "threshold", "value_rate", "greedy", "random")  # in docs/results.toml
 TARGET = 0.6
 SETTINGS = ("evaluation.every=5",)
 DATA = Path(__file__).parent / "data"
+NUM_BLOCKS = 20  # of the street cell
+ONE_BLOCK = {"URAL (optimal), UMi": "one block", "Threshold, UMi": "one block, threshold"}
 
 
-def finished(out: Path, seeds: list[int]) -> list[FinishedRun]:
-    """Return the runs of the seeds that every scheme has finished."""
-    whole = [
-        seed for seed in seeds if all((path_of(out, one, seed) / "summary.json").exists() for one in SCHEMES)
-    ]
-    return [read_run(path_of(out, scheme, seed)) for scheme in SCHEMES for seed in whole]
+def access_arm(title: str, access: str, *settings: str, preset: str = "umi/ural") -> Arm:
+    """Return the street cell with another access; the title is the name of its runs, too."""
+    folder = title.replace(", ", "-").replace(" ", "-")
+    return Arm(folder, preset, (f"name={title}", f"cell.access={access}", *settings))
 
 
-def path_of(out: Path, scheme: str, seed: int) -> Path:
-    return folder_of(out, f"umi/{scheme}", seed)
+LIMIT = f"cell.max_uploads={NUM_BLOCKS}"
+# In the order of importance: a group is run over all seeds before the next one begins.
+ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
+    (
+        access_arm("blocks", "blocks"),
+        access_arm("shared band", "shared-band"),
+        access_arm("slots", "tdma"),
+    ),
+    (
+        access_arm(f"shared band, {NUM_BLOCKS} uploads", "shared-band", LIMIT),
+        access_arm(f"slots, {NUM_BLOCKS} uploads", "tdma", LIMIT),
+        access_arm("blocks, handed on", "blocks", "cell.work_conserving=true"),
+    ),
+    (
+        access_arm("blocks, threshold", "blocks", preset="umi/threshold"),
+        access_arm("shared band, threshold", "shared-band", preset="umi/threshold"),
+        access_arm("slots, threshold", "tdma", preset="umi/threshold"),
+    ),
+)
+
+
+def one_block_rows() -> list[SeedRow]:
+    """Return the committed lines of the optimum and the threshold rule with one block each."""
+    with (DATA / "street_cell.csv").open(newline="", encoding="utf-8") as file:
+        rows = [dict(row) for row in csv.DictReader(file) if row["run"] in ONE_BLOCK]
+    return [{**row, "run": ONE_BLOCK[row["run"]]} for row in rows]
+
+
+def print_lines(console: Console, rows: Sequence[SeedRow], keys: Sequence[str]) -> None:
+    """Print the lines of docs/results.toml; the first run is what the others are compared with."""
+    names = list(dict.fromkeys(str(row["run"]) for row in rows))
+    for key, value in lines_of(rows, dict(zip(names, keys, strict=True))).items():
+        console.print(f'{key} = "{value}"', highlight=False, markup=False)
+
+
+def report(console: Console, runs: Sequence[FinishedRun]) -> list[SeedRow]:
+    """Print the tables of the runs and return a line for each."""
+    print_tables(console, final_table(runs), cost_table(runs, target=TARGET))
+    return seed_costs(runs, target=TARGET)
 
 
 def main() -> None:
-    arguments = parse_arguments(__doc__, out=Path("runs/umi"), seeds=range(10))
+    parser = argument_parser(__doc__, out=Path("runs/umi"), seeds=range(10))
+    parser.add_argument("--accesses", action="store_true", help="other ways to share the band")
+    arguments = parser.parse_args()
+    if arguments.accesses and arguments.power_set is not None:
+        parser.error("--accesses has the preset's own radio alone. Leave out --power-set.")
     radio, out, file_name = with_power_set(arguments.power_set, arguments.out, "street_cell")
     console = Console()
-    presets = [f"umi/{scheme}" for scheme in SCHEMES]
-    if not arguments.report:
-        runs_of(
-            presets, arguments.seeds, out, (*SETTINGS, *radio), data_dir=arguments.data_dir, console=console
+    schemes = tuple(Arm(scheme, f"umi/{scheme}") for scheme in SCHEMES)
+    groups = ACCESS_ARMS if arguments.accesses else (schemes,)
+    for arms in () if arguments.report else groups:
+        run_arms(
+            arms,
+            arguments.seeds,
+            out,
+            (*SETTINGS, *radio),
+            data_dir=arguments.data_dir,
+            console=console,
         )
-    runs = finished(out, arguments.seeds)
-    print_tables(console, final_table(runs), cost_table(runs, target=TARGET))
-    rows = seed_costs(runs, target=TARGET)
+    if arguments.accesses:
+        own = [report(console, runs) for arms in groups if (runs := finished_runs(arms, arguments.seeds, out))]
+        rows = one_block_rows() + [row for group in own for row in group]
+        write_seed_costs(rows, DATA / "street_accesses.csv")
+        print_lines(console, rows, [key_of(str(name)) for name in dict.fromkeys(row["run"] for row in rows)])
+        return
+    runs = finished_runs(schemes, arguments.seeds, out)
+    rows = report(console, runs)
     write_seed_costs(rows, DATA / f"{file_name}.csv")
-    names = list(dict.fromkeys(str(row["run"]) for row in rows))
-    for key, value in lines_of(rows, dict(zip(names, KEYS, strict=True))).items():
-        console.print(f'{key} = "{value}"', highlight=False, markup=False)
+    print_lines(console, rows, KEYS)
     plot_costs(runs, out / "comparison.png", target=TARGET)
+
+
+def key_of(title: str) -> str:
+    """Return a run's key in docs/results.toml."""
+    return title.replace(", ", "_").replace(" ", "_")
 
 
 if __name__ == "__main__":

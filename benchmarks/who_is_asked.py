@@ -20,7 +20,7 @@ from fedwave.runs.compare import FinishedRun, read_run
 from fedwave.runs.run import resume_run, run_experiment
 from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs
 from paired_costs import of, paired, times
-from preset_runs import parse_arguments, with_power_set
+from preset_runs import argument_parser, with_power_set
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))  # where the demo is, and the runs find "demo:small_net"
@@ -89,7 +89,7 @@ def draw(rows: list[SeedRow], path: Path) -> None:
 
 
 def main() -> None:
-    arguments = parse_arguments(__doc__, out=Path("runs/asked"), seeds=range(10))
+    arguments = argument_parser(__doc__, out=Path("runs/asked"), seeds=range(10)).parse_args()
     radio, out, file_name = with_power_set(arguments.power_set, arguments.out, "who_is_asked")
     runs = [
         run_one(name, (*changes, *radio), seed, out)
