@@ -10,13 +10,12 @@ written to benchmarks/data/street_cell.csv, or street_cell_measured-x55.csv with
 95 % intervals, and ratios to URAL (optimal) on the same seeds. Models are evaluated after every fifth round.
 With --accesses the band is shared in other ways (docs/allocation-accesses.md): by the optimum first, then
 with as many uploads as blocks at most and with blocks that are handed on, then by the threshold rule. These
-lines go to street_accesses.csv; those with one block each are read from street_cell.csv.
+runs end when they reach the target, after 100 rounds at the latest; their lines go to street_accesses.csv.
 --report reads what is finished and runs nothing.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,19 +35,20 @@ TARGET = 0.6
 SETTINGS = ("evaluation.every=5",)
 DATA = Path(__file__).parent / "data"
 NUM_BLOCKS = 20  # of the street cell
-ONE_BLOCK = {"URAL (optimal), UMi": "one block", "Threshold, UMi": "one block, threshold"}
+UNTIL_TARGET = (f"stop.accuracy={TARGET}", "num_rounds=100")
 
 
 def access_arm(title: str, access: str, *settings: str, preset: str = "umi/ural") -> Arm:
     """Return the street cell with another access; the title is the name of its runs, too."""
     folder = title.replace(", ", "-").replace(" ", "-")
-    return Arm(folder, preset, (f"name={title}", f"cell.access={access}", *settings))
+    return Arm(folder, preset, (f"name={title}", f"cell.access={access}", *UNTIL_TARGET, *settings))
 
 
 LIMIT = f"cell.max_uploads={NUM_BLOCKS}"
 # In the order of importance: a group is run over all seeds before the next one begins.
 ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
     (
+        access_arm("one block", "one-block"),
         access_arm("blocks", "blocks"),
         access_arm("shared band", "shared-band"),
         access_arm("slots", "tdma"),
@@ -59,18 +59,12 @@ ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
         access_arm("blocks, handed on", "blocks", "cell.work_conserving=true"),
     ),
     (
+        access_arm("one block, threshold", "one-block", preset="umi/threshold"),
         access_arm("blocks, threshold", "blocks", preset="umi/threshold"),
         access_arm("shared band, threshold", "shared-band", preset="umi/threshold"),
         access_arm("slots, threshold", "tdma", preset="umi/threshold"),
     ),
 )
-
-
-def one_block_rows() -> list[SeedRow]:
-    """Return the committed lines of the optimum and the threshold rule with one block each."""
-    with (DATA / "street_cell.csv").open(newline="", encoding="utf-8") as file:
-        rows = [dict(row) for row in csv.DictReader(file) if row["run"] in ONE_BLOCK]
-    return [{**row, "run": ONE_BLOCK[row["run"]]} for row in rows]
 
 
 def print_lines(console: Console, rows: Sequence[SeedRow], keys: Sequence[str]) -> None:
@@ -106,8 +100,10 @@ def main() -> None:
             console=console,
         )
     if arguments.accesses:
-        own = [report(console, runs) for arms in groups if (runs := finished_runs(arms, arguments.seeds, out))]
-        rows = one_block_rows() + [row for group in own for row in group]
+        own = [
+            report(console, runs) for arms in groups if (runs := finished_runs(arms, arguments.seeds, out))
+        ]
+        rows = [row for group in own for row in group]
         write_seed_costs(rows, DATA / "street_accesses.csv")
         print_lines(console, rows, [key_of(str(name)) for name in dict.fromkeys(row["run"] for row in rows)])
         return

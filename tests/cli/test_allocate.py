@@ -79,6 +79,33 @@ def test_each_upload_has_its_sinr_margin_and_rate(problem_file):
         assert float(cells[7]) == pytest.approx(problem.bandwidth_hz * math.log2(1 + snr), rel=1e-3)
 
 
+@pytest.mark.parametrize("access", ["tdma", "shared-band", "blocks"])
+def test_every_upload_has_a_row_with_its_blocks_and_times_whatever_the_access(problem_file, access):
+    text = problem_file.read_text()
+    blocks = f'access = "{access}"\ninterference_dbm = [-115, -115, -115, -115] #'
+    problem_file.write_text(text.replace("interference_dbm =", blocks, 1))
+    problem = load_problem(problem_file)
+    found = allocate(problem)
+    lines = run(problem_file).splitlines()
+    assert f"{found.num_selected} of 12 devices on 4 blocks (access {access}, method optimal)" in lines[0]
+    headings = "blocks device u power W of max SINR dB rate bit/s from s until s energy J"
+    assert " ".join(lines[1].split()) == headings
+    rows = [line.split() for line in lines[2 : 2 + found.num_selected]]
+    assert [int(cells[1]) for cells in rows] == found.selected.tolist()
+    assert len(rows) == found.num_selected > 3
+    start_s = 0.0
+    for cells, device in zip(rows, found.selected, strict=True):
+        width_hz = 4 * 180e3 if access == "tdma" else found.bandwidth_of_device_hz[device]
+        noise_w = width_hz * (10**-19.9 + 10**-14.5 / 180e3)  # -169 dBm/Hz, and -115 dBm on each block
+        snr = found.transmit_power_w[device] * problem.channel_gain[device] / noise_w
+        time_s = 3_621_184 / (width_hz * math.log2(1 + snr))
+        assert float(cells[0]) == pytest.approx(width_hz / 180e3, rel=1e-3)
+        assert float(cells[5]) == pytest.approx(10 * math.log10(snr), abs=0.06)
+        assert float(cells[7]) == pytest.approx(start_s, rel=1e-3)
+        assert float(cells[8]) == pytest.approx(start_s + time_s, rel=1e-3)
+        start_s += time_s if access == "tdma" else 0.0
+
+
 def test_a_power_in_dbm_is_one_line_on_the_error_stream(problem_file):
     problem_file.write_text(problem_file.read_text().replace("max_power_dbm = 23", "max_power_w = 23"))
     command = [sys.executable, "-m", "fedwave", "allocate", str(problem_file), "--json"]

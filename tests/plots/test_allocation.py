@@ -20,6 +20,22 @@ def test_the_picture_shows_every_upload(tmp_path):
     assert save(figure, tmp_path / "a.png").stat().st_size > 5_000
 
 
+def test_uploads_in_turn_are_drawn_one_after_another():
+    blocks = 'access = "tdma"\ninterference_dbm = [-115, -115, -115, -115] #'
+    problem = parse_problem(example_problem().replace("interference_dbm =", blocks, 1))
+    found = allocate(problem)
+    figure = plot_allocation(problem, found)
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == [f"device {i} · 4 blocks" for i in found.selected]
+    slots = figure.axes[3].containers[1]
+    assert len(slots) == found.num_selected > 4
+    at_s = found.compute_delay_s
+    for slot in slots:
+        assert slot.get_x() == pytest.approx(at_s)
+        at_s += slot.get_width()
+    assert at_s == pytest.approx(found.delay_s)
+
+
 def test_an_empty_allocation_cannot_be_drawn():
     problem = parse_problem(example_problem().replace("delay_weight = 0.5", "delay_weight = 500.0"))
     with pytest.raises(ProblemError, match="Nothing to draw: nobody uploads"):

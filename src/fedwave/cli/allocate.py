@@ -119,40 +119,51 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
 
     table = Table(
         title=f"{found.num_selected} of {problem.num_devices} devices on {problem.num_blocks} blocks"
-        f" (method {found.method})",
+        f" ({_access_words(problem)}method {found.method})",
         title_justify="left",
         box=None,
         padding=(0, 1, 0, 0),
     )
     entry = account(problem, found)
-    headings = ["block", "device", "u", "power W", "of max", "SINR dB", "rate bit/s", "delay s", "energy J"]
-    if entry.required_sinr > 0:
-        headings.insert(6, "margin dB")
+    width_hz = found.bandwidth_of_device_hz
+    times = ["delay s"] if width_hz is None else ["from s", "until s"]
+    headings = ["block" if width_hz is None else "blocks", "device", "u", "power W", "of max", "SINR dB"]
+    headings += [*(["margin dB"] if entry.required_sinr > 0 else []), "rate bit/s", *times, "energy J"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    device_of_block = found.device_of_block
-    blocks = device_of_block if problem.num_blocks > _MAX_ROWS else range(problem.num_blocks)
-    for block in list(blocks)[:_MAX_ROWS]:
-        i = device_of_block.get(block)
-        if i is None:
-            table.add_row(str(block), "-")
+    uploads: list[tuple[str, int]] = [(str(block), i) for block, i in found.device_of_block.items()]
+    if width_hz is not None:  # several may hold a part of a block, or the same blocks in turn
+        uploads = [(f"{width_hz[i] / problem.bandwidth_hz:.4g}", int(i)) for i in found.selected]
+    elif problem.num_blocks <= _MAX_ROWS:  # those that stand idle, too
+        uploads = [(str(m), found.device_of_block.get(m, -1)) for m in range(problem.num_blocks)]
+    for held, i in uploads[:_MAX_ROWS]:
+        if i < 0:
+            table.add_row(held, "-")
             continue
         link = [f"{entry.sinr_db[i]:.1f}", f"{entry.margin_db[i]:.1f}", f"{entry.rate_bps[i]:.4g}"]
         if entry.required_sinr == 0:
             del link[1]
+        seconds = [entry.upload_delay_s[i]]
+        if width_hz is not None:
+            seconds = [entry.upload_start_s[i], entry.upload_end_s[i]]
         table.add_row(
-            str(block),
+            held,
             str(i),
             f"{problem.contribution[i]:.4g}",
             f"{found.transmit_power_w[i]:.4g}",
             f"{found.transmit_power_w[i] / problem.max_power_w[i]:.0%}",
             *link,
-            f"{entry.upload_delay_s[i]:.4g}",
+            *(f"{value:.4g}" for value in seconds),
             f"{entry.upload_energy_j[i]:.4g}",
         )
     print_tables(console, table)
-    if len(device_of_block) > _MAX_ROWS:
-        console.print(f"... and {len(device_of_block) - _MAX_ROWS} more blocks; --json lists them all.")
+    if found.num_selected > _MAX_ROWS:
+        console.print(f"... and {found.num_selected - _MAX_ROWS} more uploads; --json lists them all.")
+
+
+def _access_words(problem: AllocationProblem) -> str:
+    """Return what a title says of another access than one block each."""
+    return "" if problem.access == "one-block" else f"access {problem.access}, "
 
 
 def _print_objective(console: Console, problem: AllocationProblem, timed: TimedAllocation) -> None:

@@ -18,16 +18,20 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
     """Return a figure: who holds each block, at what power and energy, and how the round's time is spent."""
     if not allocation.device_of_block:
         raise ProblemError("Nothing to draw: nobody uploads in this allocation.")
-    blocks = list(allocation.device_of_block)
+    width_hz = allocation.bandwidth_of_device_hz
     device = np.array(list(allocation.device_of_block.values()))
+    names = [f"block {m} · device {i}" for m, i in allocation.device_of_block.items()]
+    if width_hz is not None:  # several may hold a part of a block, or the same blocks in turn
+        device = allocation.selected
+        names = [f"device {i} · {width_hz[i] / problem.bandwidth_hz:.3g} blocks" for i in device]
     entry = account(problem, allocation)
-    figure, axes = new_figure(4, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * len(blocks))))
+    figure, axes = new_figure(4, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * device.size)))
     figure.suptitle(
         f"{allocation.method}: {allocation.num_selected} of {problem.num_devices} devices upload on "
         f"{problem.num_blocks} blocks, objective {allocation.objective:.4g}",
         fontsize=10,
     )
-    place = np.arange(len(blocks))
+    place = np.arange(device.size)
     used, limit = allocation.transmit_power_w[device], problem.max_power_w[device]
     _bars(axes[0], place, problem.contribution[device], COLOURS[2], "contribution")
     axes[1].barh(place, limit, color="#d9d9d9", label="limit")
@@ -37,7 +41,10 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
         axes[1].set(xscale="log", xlim=(used.min() / 3.0, None))
     axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
     _bars(axes[2], place, entry.upload_energy_j[device], COLOURS[4], "upload energy [J]")
-    _timeline(axes[3], place, entry.compute_delay_s[device], entry.upload_delay_s[device], allocation)
+    start_s = allocation.compute_delay_s + entry.upload_start_s[device]
+    _timeline(
+        axes[3], place, entry.compute_delay_s[device], start_s, entry.upload_delay_s[device], allocation
+    )
     if problem.has_own_deadlines:
         ends = allocation.compute_delay_s + np.asarray(problem.deadline_of(device))
         axes[3].plot(ends, place, "|", color="black", markersize=12, label="deadline")
@@ -46,16 +53,14 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
         axes[3].axvline(end, color="black", linestyle="--", linewidth=1)
         axes[3].set_xlim(0, 1.06 * end)
         axes[3].text(
-            0.985 * end, len(blocks) - 0.5, "deadline", rotation=90, ha="right", va="bottom", fontsize=7
+            0.985 * end, device.size - 0.5, "deadline", rotation=90, ha="right", va="bottom", fontsize=7
         )
     for axis in axes:
-        axis.set_ylim(len(blocks) - 0.4, -0.6)
+        axis.set_ylim(device.size - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
         axis.set_yticks([])
-    step = max(1, len(blocks) // _MAX_LABELS)
-    axes[0].set_yticks(
-        place[::step], [f"block {m} · device {i}" for m, i in zip(blocks, device, strict=True)][::step]
-    )
+    step = max(1, device.size // _MAX_LABELS)
+    axes[0].set_yticks(place[::step], names[::step])
     axes[0].tick_params(axis="y", length=0, labelsize=8)
     return figure
 
@@ -94,10 +99,12 @@ def _bars(axis: Any, place: Any, values: Any, colour: str, label: str) -> None:
     axis.set_xlabel(label)
 
 
-def _timeline(axis: Any, place: Any, compute_s: Any, upload_s: Any, allocation: Allocation) -> None:
+def _timeline(
+    axis: Any, place: Any, compute_s: Any, start_s: Any, upload_s: Any, allocation: Allocation
+) -> None:
     """Draw each device's computing, its wait for the slowest device, and its upload."""
     axis.barh(place, compute_s, color=COLOURS[5], height=0.7, label="compute")
-    axis.barh(place, upload_s, left=allocation.compute_delay_s, color=COLOURS[1], height=0.7, label="upload")
+    axis.barh(place, upload_s, left=start_s, color=COLOURS[1], height=0.7, label="upload")
     axis.axvline(allocation.delay_s, color=COLOURS[1], linewidth=0.8)
     axis.set_xlim(0, None)
     axis.set_xlabel("time [s]")

@@ -1,0 +1,263 @@
+"""When it pays to share the band: uploads with one block each, several, any share, or the band in turn.
+
+    python benchmarks/when_sharing_pays.py [--draws 100]
+
+One round of the street cell at a time, the same draws for all: 50 devices, 20 blocks, the CNN's 3.62 Mbit and
+contributions as on Fashion-MNIST, as in when_planning_pays.py. Either the loss of every link or the number of
+devices per block is changed. Each access (docs/allocation-accesses.md) is planned by its certified optimum
+and by four simple rules, of which the one with the best median is kept at each point. Beside them: optima
+with as many uploads as blocks at most, so that more uploads are told apart from better sharing, and blocks
+that are handed on when they fall free, from three beginnings: the one-block optimum as planned, the same
+devices at full power (as the modem's cap allows), and the optimum of whole blocks.
+The point "bare" is the street cell of the bare preset with the weights of its time, where freed blocks were
+first seen to pay; its interference is averaged, so that blocks are alike.
+Writes benchmarks/data/when_sharing_pays.csv (a line for each draw; points that it has are not computed again)
+and docs/figures/when_sharing_pays.png, and prints the tables of docs/results.toml: medians with 95 %
+intervals from order statistics, of ratios to the one-block optimum of the same draw. Asserts that every
+optimum is proven and that no rule beats its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from bench_allocation import trained_contributions
+from fedwave import load_cell, problem_of_cell
+from fedwave.allocation import Allocation, AllocationProblem, Status, account, allocate
+from fedwave.intervals import Median, median_interval
+from fedwave.plots.style import new_figure, save_figure
+from fedwave.wireless.schedule import hand_on_blocks
+from when_planning_pays import MODEL_BITS, NUM_BLOCKS, NUM_DEVICES, draw
+
+AXES: dict[str, tuple[float, ...]] = {
+    "link_loss_db": (-10, 0, 5, 10, 15, 20),
+    "devices_per_block": (0.5, 1, 2.5, 5, 10),
+    "bare": (0,),
+}
+ACCESSES = {
+    "one-block": ("One block each", "#000000", "o"),
+    "blocks": ("Whole blocks", "#0072B2", "s"),
+    "shared-band": ("Shared band", "#009E73", "^"),
+    "tdma": ("Slots", "#D55E00", "v"),
+}
+RULES = ("threshold", "value-rate", "proportional-fair", "equal-split")
+LIMITED = "optimal, M uploads"
+AS_PLANNED, FULL_POWER, HANDED_ON = "handed on", "handed on, full power", "optimal, handed on"
+MEASURES = {
+    "objective": "objective, by that of\none block each",
+    "upload_s": "time of uploads, by that of\none block each",
+    "upload_j": "energy of uploads, by that of\none block each",
+    "uploads": "uploads a round",
+}
+DATA = Path(__file__).parent / "data" / "when_sharing_pays.csv"
+PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "when_sharing_pays.png"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one way to plan a draw came to; the objective is that of (P), with what computing costs."""
+
+    axis: str
+    value: float
+    draw: int
+    access: str
+    method: str
+    objective: float
+    upload_s: float
+    upload_j: float
+    uploads: int
+
+
+Lines = list[Line]
+
+
+def bare(seed: int) -> AllocationProblem:
+    """Return a round of the bare street cell with blocks that are alike."""
+    worth = np.random.default_rng(seed).permutation(trained_contributions()[seed % 100])
+    cell = load_cell(
+        "umi-3.5ghz-bare",
+        num_devices=NUM_DEVICES,
+        seed=seed,
+        overrides={"num_blocks": NUM_BLOCKS, "interference": {"averaged": True}},
+    )
+    problem = problem_of_cell(
+        cell,
+        worth / worth.mean(),
+        num_samples=14,
+        model_bits=MODEL_BITS,
+        energy_weight=0.1,
+        delay_weight=2.0,
+    )
+    assert problem.channel_gain.ndim == 2 and (problem.channel_gain.T == problem.channel_gain[:, 0]).all()
+    return replace(problem, channel_gain=problem.channel_gain[:, 0])
+
+
+def solved(problem: AllocationProblem, method: str = "optimal") -> tuple[float, float, float, int]:
+    """Return objective, time, energy and number of uploads; an optimum is asserted to be one."""
+    found = allocate(problem, method)
+    if method == "optimal":
+        assert found.status in (Status.OPTIMAL, Status.GAP_REACHED), found.status
+    return measured(problem, found)
+
+
+def measured(problem: AllocationProblem, found: Allocation) -> tuple[float, float, float, int]:
+    """Return objective, time and energy of the uploads, and their number."""
+    upload_j = float(account(problem, found).upload_energy_j.sum())
+    return found.objective, found.upload_delay_s, upload_j, found.num_selected
+
+
+def handed_on(
+    problem: AllocationProblem, planned: Allocation, *, is_at_full_power: bool = False
+) -> tuple[float, float, float, int]:
+    """Return the same of a plan whose blocks go on to others when they fall free."""
+    who = planned.selected
+    width = planned.bandwidth_of_device_hz
+    held = np.ones(who.size, dtype=np.int64)
+    if width is not None:
+        held = np.rint(width[who] / problem.bandwidth_hz).astype(np.int64)
+    gain, noise_w = problem.channel_gain[who], float(problem.block_noise_w[0])
+    power_w = planned.transmit_power_w[who]
+    if is_at_full_power:
+        power_w = np.minimum(problem.max_power_w[who], problem.rate.max_snr * noise_w * held / gain)
+    played = hand_on_blocks(
+        device=who,
+        num_held=held,
+        power_w=power_w,
+        max_power_w=problem.max_power_w[who],
+        gain=gain,
+        block_noise_w=noise_w,
+        bandwidth_hz=problem.bandwidth_hz,
+        num_blocks=problem.num_blocks,
+        model_bits=problem.model_bits,
+        rate=problem.rate,
+        min_snr=problem.min_snr,
+    )
+    objective, before_s, before_j, uploads = measured(problem, planned)
+    upload_s = float(played.end_of_device_s(problem.num_devices).max())
+    upload_j = float(played.energy_j(problem.num_devices, radio=problem.radio).sum())
+    saved = problem.delay_weight * (before_s - upload_s) + problem.energy_cost(
+        np.array([before_j - upload_j])
+    )
+    return objective + saved, upload_s, upload_j, uploads
+
+
+def lines_of(axis: str, value: float, seed: int) -> Iterator[Line]:
+    """Yield every way to plan one draw."""
+    one_block = bare(seed) if axis == "bare" else draw("umi-3.5ghz", "tr38840", axis, value, seed)
+
+    def line(access: str, method: str, found: tuple[float, float, float, int]) -> Line:
+        return Line(axis, value, seed, access, method, *found)
+
+    for access in ACCESSES:
+        problem = replace(one_block, access=access)
+        best = allocate(problem)
+        assert best.status in (Status.OPTIMAL, Status.GAP_REACHED), best.status
+        yield line(access, "optimal", measured(problem, best))
+        for rule in RULES:
+            found = allocate(problem, rule)
+            assert found.objective <= best.upper_bound + 1e-9
+            yield line(access, rule, measured(problem, found))
+        if access in ("shared-band", "tdma"):
+            few = replace(problem, max_uploads=min(problem.num_blocks, problem.num_devices))
+            yield line(access, LIMITED, solved(few))
+        if access == "one-block":
+            yield line(access, AS_PLANNED, handed_on(problem, best))
+            yield line(access, FULL_POWER, handed_on(problem, best, is_at_full_power=True))
+        if access == "blocks":
+            yield line(access, HANDED_ON, handed_on(problem, best))
+
+
+def lines_at(axis: str, value: float, num_draws: int) -> Lines:
+    """Return the lines of a point, of each access with the best of its simple rules alone."""
+    found = [line for seed in range(num_draws) for line in lines_of(axis, value, seed)]
+    best = {
+        access: max(RULES, key=lambda rule: float(np.median(values(found, access, rule, "objective"))))
+        for access in ACCESSES
+    }
+    return [line for line in found if line.method not in RULES or line.method == best[line.access]]
+
+
+def values(lines: Sequence[Line], access: str, method: str, measure: str) -> list[float]:
+    """Return a measure of the lines of one way to plan, in the order of the draws."""
+    own = sorted(
+        (line.draw, getattr(line, measure))
+        for line in lines
+        if (line.access, line.method) == (access, method)
+    )
+    return [float(value) for _, value in own]
+
+
+def against(lines: Sequence[Line], access: str, method: str, measure: str) -> Median:
+    """Return the median ratio to the one-block optimum of the same draw, where that is worth anything."""
+    base = values(lines, "one-block", "optimal", measure)
+    own = values(lines, access, method, measure)
+    return median_interval([one / two for one, two in zip(own, base, strict=True) if two > 0.0])
+
+
+def rule_of(lines: Sequence[Line], access: str) -> str:
+    """Return the simple rule that was kept at a point."""
+    return next(line.method for line in lines if line.access == access and line.method in RULES)
+
+
+def read_lines(path: Path) -> Lines:
+    """Return the lines of a file; none without one."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            Line(
+                axis=row["axis"],
+                value=float(row["value"]),
+                draw=int(row["draw"]),
+                access=row["access"],
+                method=row["method"],
+                objective=float(row["objective"]),
+                upload_s=float(row["upload_s"]),
+                upload_j=float(row["upload_j"]),
+                uploads=int(row["uploads"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def write_lines(lines: Sequence[Line], path: Path) -> None:
+    """Write a line for each way to plan each draw, five digits each."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([one.name for one in fields(Line)])
+        for line in lines:
+            writer.writerow([f"{v:.5g}" if isinstance(v, float) else v for v in astuple(line)])
+
+
+def at(lines: Sequence[Line], axis: str, value: float) -> Lines:
+    """Return the lines of a point."""
+    return [line for line in lines if line.axis == axis and line.value == value]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--picture", type=Path, default=PICTURE)
+    arguments = parser.parse_args()
+    lines = read_lines(arguments.data)
+    for axis, points in AXES.items():
+        for value in points:
+            known = {line.draw for line in at(lines, axis, value)}
+            if known != set(range(arguments.draws)):
+                lines = [line for line in lines if (line.axis, line.value) != (axis, value)]
+                lines += lines_at(axis, value, arguments.draws)
+                write_lines(lines, arguments.data)
+                print(f"{axis} = {value:g} is done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
