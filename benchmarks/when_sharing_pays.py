@@ -23,6 +23,7 @@ import argparse
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,21 @@ MEASURES = {
     "upload_j": "energy of uploads, by that of\none block each",
     "uploads": "uploads a round",
 }
+POINTS = {
+    "the street cell as it is": ("link_loss_db", 0),
+    "20 dB more loss": ("link_loss_db", 20),
+    "as many devices as blocks": ("devices_per_block", 1),
+    "10 devices a block": ("devices_per_block", 10),
+}
+ROWS = (
+    *((access, "optimal") for access in ACCESSES),
+    ("shared-band", LIMITED),
+    ("tdma", LIMITED),
+    ("one-block", AS_PLANNED),
+    ("one-block", FULL_POWER),
+    ("blocks", HANDED_ON),
+)
+NUM_REVIEWED = 60  # draws of the bare cell in which freed blocks were first seen to pay
 DATA = Path(__file__).parent / "data" / "when_sharing_pays.csv"
 PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "when_sharing_pays.png"
 
@@ -242,6 +258,116 @@ def at(lines: Sequence[Line], axis: str, value: float) -> Lines:
     return [line for line in lines if line.axis == axis and line.value == value]
 
 
+def shown(found: Median) -> str:
+    """Return a median ratio and its interval, with two decimals below 10."""
+    one, low, high = (
+        f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+        for value in (found.median, found.low, found.high)
+    )
+    return f"{one} ({low}–{high})"
+
+
+def print_tables(lines: Sequence[Line]) -> None:
+    """Print the tables of docs/results.toml: ratios to the one-block optimum, what rules lose, handing on."""
+    for title, (axis, value) in POINTS.items():
+        own = at(lines, axis, value)
+        print(f"\n{title}, {len({line.draw for line in own})} draws")
+        print("| access | objective | time | energy | uploads | the best simple rule loses |")
+        print("|---|---|---|---|---|---|")
+        for access, method in ROWS:
+            ratios = (
+                shown(against(own, access, method, name)) for name in ("objective", "upload_s", "upload_j")
+            )
+            uploads = median_interval(values(own, access, method, "uploads"))
+            lost = ""
+            if method == "optimal":
+                pairs = zip(
+                    values(own, access, rule_of(own, access), "objective"),
+                    values(own, access, "optimal", "objective"),
+                    strict=True,
+                )
+                loss = median_interval([100 * (1 - rule / best) for rule, best in pairs if best > 0.0])
+                lost = f"{rule_of(own, access)} {loss.median:.1f} % ({loss.low:.1f}–{loss.high:.1f})"
+            print(f"| {access}, {method} | {' | '.join(ratios)} | {uploads.median:.0f} | {lost} |")
+    own = [line for line in at(lines, "bare", 0) if line.draw < NUM_REVIEWED]
+    print(f"\nmeans of {NUM_REVIEWED} draws of the bare cell: time, energy, better than one block in so many")
+    base = values(own, "one-block", "optimal", "objective")
+    for access, method in ROWS:
+        better = sum(
+            one > two for one, two in zip(values(own, access, method, "objective"), base, strict=True)
+        )
+        time_s, energy_j = (np.mean(values(own, access, method, name)) for name in ("upload_s", "upload_j"))
+        print(f"  {access}, {method}: {time_s:.2f} s, {energy_j:.1f} J, {better} of {len(base)}")
+
+
+def plot(lines: Sequence[Line], path: Path) -> None:
+    """Draw each measure of each access over coverage and load: its optimum, and its best simple rule."""
+    labels = {
+        "link_loss_db": "weak coverage: loss added to every link [dB]",
+        "devices_per_block": "load: devices per block",
+    }
+    figure, axes = new_figure(2, width=4.2, height=2.3, num_rows=len(MEASURES))
+    for k, ((measure, name), (axis_name, label)) in enumerate(product(MEASURES.items(), labels.items())):
+        axis = axes[k]
+        for access, (title, colour, marker) in ACCESSES.items():
+            ways = {"optimal": "-", "rule": "--"} | (
+                {LIMITED: ":"} if access in ("shared-band", "tdma") else {}
+            )
+            for way, style in ways.items():
+                points = [at(lines, axis_name, value) for value in AXES[axis_name]]
+                found = []
+                for own in points:
+                    method = rule_of(own, access) if way == "rule" else way
+                    ratio = against(own, access, method, measure)
+                    found.append(
+                        median_interval(values(own, access, method, measure))
+                        if measure == "uploads"
+                        else ratio
+                    )
+                x = np.array(AXES[axis_name], dtype=float)
+                middle = np.array([one.median for one in found])
+                axis.plot(
+                    x,
+                    middle,
+                    color=colour,
+                    ls=style,
+                    lw=1.4 if way == "optimal" else 1.0,
+                    marker=marker if way == "optimal" else None,
+                    markersize=4,
+                    label=title if way == "optimal" else None,
+                )
+                if way == "optimal":
+                    low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))
+                    axis.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+        if axis_name == "devices_per_block":
+            axis.set_xscale("log")
+            axis.set_xticks(AXES[axis_name], [f"{tick:g}" for tick in AXES[axis_name]])
+            axis.minorticks_off()
+        else:
+            axis.set_ylabel(name)
+        if measure != "objective":
+            axis.set_yscale("log")
+            ticks = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if measure != "uploads" else (10, 20, 50, 100)
+            axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+            axis.minorticks_off()
+        if k >= 2 * len(MEASURES) - 2:
+            axis.set_xlabel(label)
+        axis.axvline(0 if axis_name == "link_loss_db" else 2.5, color="black", lw=0.6, ls=":")
+    handles, titles = axes[0].get_legend_handles_labels()
+    for style, title in (
+        ("-", "proven optimum"),
+        ("--", "best simple rule"),
+        (":", "optimum, at most M uploads"),
+    ):
+        handles += axes[0].plot([], [], color="#777777", ls=style)
+        titles.append(title)
+    figure.legend(handles, titles, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(
+        "Ways to share the band in the street cell: medians of 100 draws, 95 % intervals", fontsize=10
+    )
+    save_figure(figure, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -261,6 +387,8 @@ def main() -> None:
                 lines += lines_at(axis, value, arguments.draws)
                 write_lines(lines, arguments.data)
                 print(f"{axis} = {value:g} is done", flush=True)
+    print_tables(lines)
+    plot(lines, arguments.picture)
 
 
 if __name__ == "__main__":
