@@ -12,6 +12,7 @@ import pytest
 
 from fedwave.errors import ConfigError
 from fedwave.flower import (
+    Grant,
     client_app,
     device_of_experiment,
     initial_arrays,
@@ -19,10 +20,13 @@ from fedwave.flower import (
     strategy_of_experiment,
 )
 from fedwave.learning.rules import LOCAL_RULES, PlainDescent
+from fedwave.simulation.cell_world import CellWorld
 from fedwave.simulation.simulation import Simulation
-from tests.flower.fake_grid import FakeGrid
+from tests.flower.bad_replies import metrics
+from tests.flower.fake_grid import FIRST_NODE, FakeGrid
 
 SMALL = "partition.num_devices=16"
+STREET = f"data.dataset=digits {SMALL} cell.energy_weight=0.01 cell.delay_weight=0.01"
 RUNS = {
     "NUFM": ("digits/nufm", f"{SMALL} selection.num_selected=3"),
     "Per-FedAvg": ("digits/per-fedavg", f"{SMALL} selection.num_selected=3"),
@@ -47,8 +51,15 @@ RUNS = {
     "URAL with losses": ("digits/ural", f"{SMALL} cell.num_blocks=3 cell.losses.dropout_probability=0.4"),
     "a street cell": (
         "umi/ural",
-        f"data.dataset=digits {SMALL} cell.num_blocks=3 cell.energy_weight=0.01 cell.delay_weight=0.01",
+        f"{STREET} cell.num_blocks=3",
     ),
+    "whole blocks of a street cell": ("umi/ural", f"{STREET} cell.num_blocks=8 cell.access=blocks"),
+    "blocks that go on to others": (
+        "umi/ural",
+        f"{STREET} cell.num_blocks=8 cell.access=blocks cell.work_conserving=true",
+    ),
+    "shares of a band": ("umi/ural", f"{STREET} cell.num_blocks=3 cell.access=shared-band"),
+    "turns": ("umi/ural", f"{STREET} cell.num_blocks=3 cell.access=tdma cell.max_uploads=4"),
 }
 ROUNDS = 3
 
@@ -119,6 +130,68 @@ def test_the_chosen_are_told_their_block_power_and_frequency() -> None:
     for reply in reports:
         metrics = reply.content.metric_records["metrics"]
         assert {"channel_gain", "max_power_w", "max_frequency_hz", "cycles_per_sample"} <= set(metrics)
+
+
+ACCESSES = [name for name in RUNS if "cell.access" in RUNS[name][1]]
+
+
+@pytest.mark.parametrize("name", ACCESSES)
+def test_the_chosen_are_told_who_sends_when(name: str) -> None:
+    """What the messages say adds up by itself: nobody shares a hertz at a time, and every model is sent."""
+    source, overrides = RUNS[name]
+    config = {"experiment": source, "overrides": f"{overrides} execution.chunk_samples=1"}
+    simulation = simulation_of(config)
+    grid = FakeGrid(client_app(device_of_experiment), len(simulation.train), config)
+    result = strategy_of_experiment(simulation).start(grid, initial_arrays(simulation), num_rounds=1)
+    with closing(simulation.open_devices()) as devices:
+        _, record = simulation.run_round(simulation.initial_state(), devices)
+    told = {
+        node - FIRST_NODE: Grant.from_config(message.content.config_records["config"])
+        for node, kind, message, _ in grid.log
+        if kind == "train.upload"
+    }
+    assert sorted(told) == result.train_metrics_clientapp[1]["selected"]
+    assert len(told) >= 3
+    world = simulation.federation.world
+    assert isinstance(world, CellWorld)
+    draw, terms, column = world.channel(0), world.terms, record.device_columns
+    for device, grant in told.items():
+        assert grant.access == terms.access
+        bits, joules = 0.0, 0.0
+        for one in grant.pieces:
+            noise_w = one.width_hz * (draw.interference_w[0] / terms.bandwidth_hz + terms.noise_psd_w_per_hz)
+            snr = one.transmit_power_w * draw.channel_gain[device] / noise_w
+            time_s = one.end_s - one.start_s
+            bits += time_s * one.width_hz * float(terms.rate.spectral_efficiency(np.array(snr)))
+            joules += time_s * one.transmit_power_w
+        assert bits == pytest.approx(world.work.model_bits, rel=1e-6)
+        ends = max(one.end_s for one in grant.pieces)
+        started = min(one.start_s for one in grant.pieces)
+        assert ends - started == pytest.approx(float(column["upload_time_s"][device]), rel=1e-6)
+        joules = joules / terms.radio.amplifier_efficiency + terms.radio.circuit_power_w * (ends - started)
+        assert joules == pytest.approx(float(column["upload_energy_j"][device]), rel=1e-6)
+    pieces = [piece for grant in told.values() for piece in grant.pieces]
+    band_hz = terms.num_blocks * terms.bandwidth_hz
+    for k, one in enumerate(pieces):
+        assert 0.0 <= one.first_hz <= one.first_hz + one.width_hz <= band_hz * (1 + 1e-9)
+        for other in pieces[:k]:
+            wide = min(one.first_hz + one.width_hz, other.first_hz + other.width_hz)
+            long = min(one.end_s, other.end_s) - max(one.start_s, other.start_s)
+            assert min(wide - max(one.first_hz, other.first_hz), long * band_hz) <= 1e-6 * band_hz
+    if terms.work_conserving:
+        assert len(pieces) > len(told)
+
+
+def test_a_node_that_tells_of_every_block_is_dropped_where_blocks_are_alike(said: list[str]) -> None:
+    source, overrides = RUNS["whole blocks of a street cell"]
+    config = {"experiment": source, "overrides": overrides}
+    simulation = simulation_of(config)
+    grid = FakeGrid(client_app(device_of_experiment), len(simulation.train), config)
+    grid.tamper[FIRST_NODE, "train.report"] = metrics(channel_gain=[1e-9] * 8)
+    result = strategy_of_experiment(simulation).start(grid, initial_arrays(simulation), num_rounds=1)
+    assert result.train_metrics_clientapp[1]["dropped_nodes"] == [FIRST_NODE]
+    assert len(result.train_metrics_clientapp[1]["received"]) >= 3
+    assert any("it reports gains of 8 blocks, one for all is asked for" in line for line in said)
 
 
 @dataclass(frozen=True)

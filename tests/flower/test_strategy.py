@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedwave.errors import ConfigError, RunError
+from fedwave.errors import RunError
 from fedwave.flower import Grant, RadioFacts, TwoPhase, client_app
 from fedwave.learning.server_steps.mean import ServerMean
 from fedwave.server import Reports
@@ -150,8 +150,3 @@ def test_weights_of_a_plan_weigh_the_uploads_that_came() -> None:
     models = [first_model() - 0.5 * (first_model() - target_of(i)) for i in left]
     expected = np.average(models, axis=0, weights=[1.0 + i for i in left])
     np.testing.assert_allclose(result.arrays["w"].numpy(), expected, rtol=1e-6)
-
-
-def test_a_federation_of_real_devices_grants_one_block_each() -> None:
-    with pytest.raises(ConfigError, match="grants one block each, got another access"):
-        strategy(3, 2, shows_shares=True)

@@ -33,13 +33,10 @@ def strategy(
     *,
     audited: bool = True,
     server_step: ServerStep = ServerMean(),
-    shows_shares: bool = False,
     **options: Any,
 ) -> TwoPhase:
     runner = PolicyRunner(TopContribution(num_selected), np.ones(num_devices, dtype=np.int64), seed=0)
-    federation = Federation(
-        planner=PolicyPlanner(runner), world=IdealWorld(), server_step=server_step, shows_shares=shows_shares
-    )
+    federation = Federation(planner=PolicyPlanner(runner), world=IdealWorld(), server_step=server_step)
     audit = ContributionAudit(meta_lr=META_LR, **PENALTIES) if audited else None
     return TwoPhase(federation, num_devices=num_devices, audit=audit, **options)
 

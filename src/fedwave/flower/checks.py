@@ -187,7 +187,8 @@ def _radio_of(metrics: Mapping[str, Any], num_blocks: int, must_tell_radio: bool
         raise BadReply(f"the device's limits must be positive, got {short(limits)}")
     gain = _numbers(metrics, "channel_gain")
     if len(gain) not in (1, num_blocks):
-        raise BadReply(f"it reports gains of {len(gain)} blocks, the cell has {num_blocks}")
+        asked = "one for all is asked for" if num_blocks == 1 else f"the cell has {num_blocks}"
+        raise BadReply(f"it reports gains of {len(gain)} blocks, {asked}")
     if max(*limits.values(), float(gain.max())) > MAX_RADIO:
         raise BadReply(f"the device's radio is absurd: {short(limits)}, gains up to {gain.max():g}")
     return RadioFacts(channel_gain=gain, **limits)

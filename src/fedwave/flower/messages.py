@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,33 +27,59 @@ class BadReply(Exception):  # noqa: N818 - it is a verdict on a reply, not an er
 
 
 @dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A part of an upload: some hertz from one time to another, from the start of the round's uploads."""
+
+    first_hz: float  # where its hertz begin, from the lower end of the band
+    width_hz: float
+    start_s: float
+    end_s: float
+    transmit_power_w: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What the server tells a chosen device: its block, power and CPU frequency; None without a cell."""
+    """What the server tells a chosen device: its block, power and CPU frequency; None without a cell.
+
+    Where devices do not simply hold one block each (``access``), the pieces say over which hertz it sends
+    when, and at what power: a share of the band, some blocks, a turn, or blocks that others have left.
+    """
 
     round_index: int
     block: int | None = None
     transmit_power_w: float | None = None
     cpu_frequency_hz: float | None = None
+    access: str = "one-block"
+    pieces: tuple[Piece, ...] = ()
 
-    def to_config(self) -> dict[str, int | float]:
+    def to_config(self) -> dict[str, Any]:
         """Return the values that are set, as a message carries them."""
-        values: dict[str, int | float | None] = {
+        values: dict[str, Any] = {
             "round": self.round_index,
             "block": self.block,
             "transmit_power_w": self.transmit_power_w,
             "cpu_frequency_hz": self.cpu_frequency_hz,
         }
+        if self.access != "one-block":
+            values["access"] = self.access
+            values["schedule"] = json.dumps([astuple(piece) for piece in self.pieces])
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Grant:
         """Return the grant that a message carries."""
+        rows = json.loads(config.get("schedule", "[]"))  # a text, as secure aggregation carries no lists
         return cls(
             round_index=int(config["round"]),
             block=config.get("block"),
             transmit_power_w=config.get("transmit_power_w"),
             cpu_frequency_hz=config.get("cpu_frequency_hz"),
+            access=config.get("access", "one-block"),
+            pieces=tuple(Piece(**dict(zip(_PIECE_PARTS, row, strict=True))) for row in rows),
         )
+
+
+_PIECE_PARTS = tuple(field.name for field in fields(Piece))
 
 
 def message_to(

@@ -12,11 +12,21 @@ from flwr.serverapp import Grid
 from fedwave.flower.checks import model_of, report_of, usable_replies
 from fedwave.flower.device import DeviceReport
 from fedwave.flower.message_log import MessageLog
-from fedwave.flower.messages import REPORT, UPLOAD, BadReply, Grant, NamedArrays, message_to, to_arrays
+from fedwave.flower.messages import (
+    REPORT,
+    UPLOAD,
+    BadReply,
+    Grant,
+    NamedArrays,
+    Piece,
+    message_to,
+    to_arrays,
+)
 from fedwave.flower.parameters import to_parameters
 from fedwave.learning import Parameters
 from fedwave.server import CellReports, ContributionAudit, Reports
 from fedwave.simulation.facts import RoundFacts
+from fedwave.wireless.schedule import UploadSchedule
 
 # Phase 1: the global model goes to the asked nodes, a few numbers come back from each ----------------------
 
@@ -111,15 +121,42 @@ def grants_of(facts: RoundFacts) -> dict[int, Grant]:
     devices = facts.outcome.received.tolist()
     if allocation is None:
         return {device: Grant(round_index=k) for device in devices}
+    access, schedule = _schedule_of(facts)
     return {
         device: Grant(
             round_index=k,
             block=int(allocation.block_of_device[device]),
             transmit_power_w=float(allocation.transmit_power_w[device]),
             cpu_frequency_hz=float(allocation.cpu_frequency_hz[device]),
+            access=access,
+            pieces=() if schedule is None else pieces_of(schedule, device),
         )
         for device in devices
     }
+
+
+def _schedule_of(facts: RoundFacts) -> tuple[str, UploadSchedule | None]:
+    """Return the access and who sends when; None where each holds its block as long as it sends."""
+    problem, costs = facts.plan.problem, facts.outcome.costs
+    if problem is None or problem.access == "one-block":
+        return "one-block", None
+    played = None if costs is None else costs.schedule  # where blocks that fall free go on to others
+    return problem.access, facts.plan.schedule if played is None else played
+
+
+def pieces_of(schedule: UploadSchedule, device: int) -> tuple[Piece, ...]:
+    """Return the pieces of a device's upload, in time."""
+    own = np.flatnonzero(schedule.device == device)
+    return tuple(
+        Piece(
+            first_hz=float(schedule.first_hz[k]),
+            width_hz=float(schedule.width_hz[k]),
+            start_s=float(schedule.start_s[k]),
+            end_s=float(schedule.end_s[k]),
+            transmit_power_w=float(schedule.power_w[k]),
+        )
+        for k in own[np.lexsort((schedule.first_hz[own], schedule.start_s[own]))]
+    )
 
 
 def upload_messages(

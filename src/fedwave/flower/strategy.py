@@ -84,11 +84,6 @@ class TwoPhase(Strategy):
                 "a federation of real devices cannot live on simulated batteries, got cell.battery. Leave it "
                 "out; a device whose battery is flat does not answer."
             )
-        if federation.shows_shares:
-            raise ConfigError(
-                'a federation of real devices grants one block each, got another access. Use "one-block": '
-                "the others are for simulated cells."
-            )
         self.federation = federation
         self.num_local_steps = num_local_steps
         self.min_nodes = min_nodes
@@ -202,7 +197,7 @@ class TwoPhase(Strategy):
             arrays,
             {**config, "round": k},
             num_local_steps=self.num_local_steps,
-            num_blocks=planner.num_blocks,
+            num_blocks=1 if self.federation.shows_shares else planner.num_blocks,  # blocks that are alike
             must_tell_radio=channel is None,
             timeout_s=self.report_timeout_s,
             max_bytes=self.max_report_bytes,

@@ -16,9 +16,10 @@ from fedwave.allocation import (
     account,
     build_allocation,
 )
+from fedwave.allocation.schedule import upload_schedule
 from fedwave.errors import ProblemError
 from fedwave.units import FloatArray, IntArray
-from fedwave.wireless.schedule import UploadSchedule, schedule_of
+from fedwave.wireless.schedule import UploadSchedule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,23 +72,9 @@ class Plan:
         Where blocks that fall free go on to others (``work_conserving``) this is how the round begins, and
         the outcome's costs have the schedule as it was played.
         """
-        costs = self.account
-        if costs is None or self.allocation is None or self.problem is None:
+        if self.allocation is None or self.problem is None:
             return None
-        who, block_hz = self.selected, self.problem.bandwidth_hz
-        width = self.allocation.bandwidth_of_device_hz
-        held = np.full(who.size, block_hz) if width is None else width[who]
-        first_hz = self.allocation.block_of_device[who] * block_hz
-        if self.problem.access == "shared-band":
-            first_hz = np.cumsum(held) - held
-        return schedule_of(
-            device=who,
-            first_hz=first_hz.astype(np.float64),
-            width_hz=held,
-            start_s=costs.upload_start_s[who],
-            time_s=costs.upload_delay_s[who],
-            power_w=self.allocation.transmit_power_w[who],
-        )
+        return upload_schedule(self.problem, self.allocation, self.selected)
 
     def without(self, devices: IntArray) -> Plan:
         """Return the plan in which these devices do not upload; what the others do stays as it is."""
