@@ -16,6 +16,7 @@ TOPICS = {"docs", "examples", "golden", "misuse", "whole_runs"}
 CROSS_CUTTING = {
     "test_imports.py": "what may import what",
     "test_mirror.py": "this file",
+    "cli/test_base_install.py": "every command without any extra",
     "explore/test_browser.py": "the page in a real browser",
     "flower/test_extra.py": "what holds without Flower",
     "flower/test_flower_docs.py": "the page on Flower, with the pins of Flower",

@@ -14,8 +14,15 @@ from pathlib import Path
 
 from fedwave.plots.draw_chart import draw_chart
 from fedwave.plots.theory import theory_chart
-from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, theory_header, theory_rows
-from fedwave.runs.theory_snapshots import THEORY, Snapshot, read_snapshots
+from fedwave.runs.theory_rows import (
+    CONSTANTS,
+    SAYINGS,
+    THEORY,
+    Snapshot,
+    read_snapshots,
+    theory_header,
+    theory_rows,
+)
 
 HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fedwave.cli.app import app
 from fedwave.experiments.load import experiment_to_toml
 from fedwave.runs.run import run_experiment
-from fedwave.runs.theory_snapshots import read_snapshots
+from fedwave.runs.theory_rows import read_snapshots
 from tests.runs.test_theory_snapshots import small
 
 LITTLE = ["--devices", "3", "--iterations", "1", "--probes", "1"]

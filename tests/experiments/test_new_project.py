@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,6 +64,31 @@ def test_commands_of_the_readme_load(project: Path) -> None:
     text = (project / "README.md").read_text()
     for words in re.findall(r"fedwave run experiment\.toml(.*)", text):
         load_experiment("experiment.toml", re.findall(r"-s (\S+)", words))
+
+
+@pytest.mark.slow
+def test_the_readme_runs_as_it_is_written(project: Path) -> None:
+    """Its commands in a shell, one round each, and its Python after them."""
+    text = (project / "README.md").read_text()
+    settings = (project / "experiment.toml").read_text()
+    (project / "experiment.toml").write_text(settings.replace("num_rounds = 20", "num_rounds = 1"))
+    (project / "bin").mkdir()
+    command = project / "bin" / "fedwave"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fedwave "$@"\n')
+    command.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+    script = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+    done = subprocess.run(
+        ["bash", "-euc", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {row[0]: row[1:] for row in map(str.split, done.stdout.splitlines()) if row}
+    assert rows["URAL"][-4:] == rows["Greedy"][-4:] == ["3", "of", "3", "seeds"]  # of the last table
+    assert "warning" not in done.stderr
+    assert len(list((project / "runs").iterdir())) == 6
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    subprocess.run([sys.executable, "-c", code], check=True, env={**environment, "MPLBACKEND": "agg"})
+    assert (project / "runs" / "from-python" / "summary.json").is_file()
 
 
 @pytest.mark.parametrize("taken", ["a file", "a folder with a file", "a project"])

@@ -16,6 +16,7 @@ from fedwave.runs.compare import (
     FinishedRun,
     common_metric,
     common_target,
+    distinct_runs,
     group_by_name,
     paired_difference,
     paired_ratio,
@@ -147,6 +148,24 @@ def test_one_run_given_twice_is_refused(tmp_path: Path) -> None:
         group_by_name([run, run])
     with pytest.raises(RunError, match="Give each run once"):
         group_by_name([run, write_run(tmp_path / "copy", "a", [0.5])])
+
+
+def test_of_one_run_in_two_folders_the_longer_stays_and_a_warning_names_the_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    short = write_run(tmp_path / "short", "a", [0.5])
+    other = write_run(tmp_path / "other", "a", [0.5], seed=1)
+    long = write_run(tmp_path / "long", "a", [0.5, 0.6])
+    assert distinct_runs([short, other, long]) == [long, other]
+    assert caplog.messages == [
+        f"{short.path} and {long.path} are the same run (seed 0): {short.path} is left out."
+    ]
+    caplog.clear()
+    assert distinct_runs([long, short]) == [long]
+    assert distinct_runs([short, short]) == [short]
+    assert [message.split(": ")[-1] for message in caplog.messages] == [f"{short.path} is left out."] * 2
+    with pytest.raises(RunError, match="no runs to compare"):
+        distinct_runs([])
 
 
 def test_runs_of_one_name_and_other_settings_are_told_apart(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
-from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, theory_header, theory_rows, verdict
-from fedwave.runs.theory_snapshots import Snapshot
+from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, Snapshot, theory_header, theory_rows, verdict
 
 
 def snapshot(**given: float) -> Snapshot:

@@ -18,14 +18,8 @@ from fedwave.experiments.build import build_simulation
 from fedwave.learning import meta_gradient
 from fedwave.learning.objective import objective
 from fedwave.runs.run import run_experiment
-from fedwave.runs.theory_snapshots import (
-    Snapshot,
-    meta_gradients,
-    open_run,
-    read_snapshots,
-    take_snapshots,
-    write_snapshots,
-)
+from fedwave.runs.theory_rows import Snapshot, read_snapshots, write_snapshots
+from fedwave.runs.theory_snapshots import meta_gradients, open_run, take_snapshots
 from fedwave.selection import contribution
 from fedwave.simulation.simulation import Simulation
 from fedwave.theory import Constants, meta_dissimilarity, meta_smoothness, variance_penalty

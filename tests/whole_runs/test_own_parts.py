@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
 
+from fedwave.cli.app import app
 from fedwave.errors import ConfigError, DataError, FedwaveError
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
+from fedwave.explore.run_view import RunView
+from fedwave.metric import Metric
 from fedwave.runs.compare import read_run
 from fedwave.runs.run import resume_run, run_experiment
+from fedwave.selection import POLICIES, Uniform
 
 MODULE = """
 from dataclasses import dataclass
@@ -181,8 +188,59 @@ def test_every_kind_of_part_may_be_the_users_own(folder: Path, cell: str, more: 
     sys.modules.pop("my_parts")
     (folder / "my_parts.py").unlink()
     assert read_run(folder / "run").experiment.selection.policy.kind == "my_parts:policy"
+    for words in (["compare", "run"], ["report", "run"]):
+        assert CliRunner().invoke(app, words, catch_exceptions=False).exit_code == 0
+    assert RunView.open(folder / "run").curves()["num_rounds"] == 3
     with pytest.raises(FedwaveError, match='cannot import "my_parts"'):
         resume_run(with_rounds(folder / "run", 4))
+
+
+def test_a_metric_of_ones_own_is_read_back_without_its_task(folder: Path) -> None:
+    (folder / "my_parts.py").write_text(
+        "from fedwave.learning.tasks import Classification, Metric\n"
+        "class Errors(Classification):\n"
+        "    metric = Metric('wrong', higher_is_better=False, is_share=True)\n"
+        "    def scores(self, outputs, batch):\n"
+        "        return 1.0 - super().scores(outputs, batch)\n"
+    )
+    settings = ["num_rounds=2", "selection.num_selected=3"]
+    run_experiment(load_experiment("digits/nufm", [*settings, "algorithm.task=my_parts:Errors"]), "own")
+    run_experiment(load_experiment("digits/nufm", settings), "ours")
+    sys.modules.pop("my_parts")
+    (folder / "my_parts.py").unlink()
+    own, ours = read_run(folder / "own"), read_run(folder / "ours")
+    assert own.metric == Metric("wrong", higher_is_better=False, is_share=True)
+    assert_allclose(own.heldout_metric, 1.0 - ours.heldout_metric)  # the same models, judged otherwise
+    assert own.cost_of_reaching(1.0) is not None
+    assert own.cost_of_reaching(0.0) is None
+    printed = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["compare", "own"], catch_exceptions=False).stdout
+    assert "held-out wrong" in printed
+
+
+def test_a_policy_that_was_added_in_python_is_read_where_it_was_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ["num_rounds=1", "selection.num_selected=3", "selection.policy=fair"]
+    with monkeypatch.context() as added:
+        added.setitem(POLICIES, "fair", Uniform)
+        run_experiment(load_experiment("digits/nufm", settings), "run")
+    assert read_run(folder / "run").experiment.selection.policy.kind == "fair"
+    assert CliRunner().invoke(app, ["compare", "run"], catch_exceptions=False).exit_code == 0
+    with pytest.raises(ConfigError, match='"fair"'):  # to go on with it, it is needed
+        resume_run(folder / "run")
+
+
+def test_a_method_of_ones_own_is_compared_beside_ours(folder: Path) -> None:
+    from fedwave.allocation import METHODS, example_problem
+
+    (folder / "problem.toml").write_text(example_problem())
+    words = ["allocate", "problem.toml", "--compare", "--json"]
+    ours = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
+    words += ["--method", "my_parts:frugal"]
+    found = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
+    assert list(ours) == list(METHODS)
+    assert list(found) == [*METHODS, "my_parts:frugal"]
+    assert found["my_parts:frugal"]["objective"] == found["fedl-power"]["objective"]
 
 
 def test_a_partition_may_name_the_samples_themselves(folder: Path) -> None:

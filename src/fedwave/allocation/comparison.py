@@ -23,6 +23,11 @@ class TimedAllocation:
     seconds: float
 
 
+def methods_for(problem: AllocationProblem) -> list[str]:
+    """Return the names of the methods that know the problem's access."""
+    return [name for name, method in METHODS.items() if problem.access in method.accesses]
+
+
 def compare_methods(
     problem: AllocationProblem,
     methods: Iterable[str] | None = None,
@@ -36,8 +41,7 @@ def compare_methods(
     Each method draws from a generator of its own with the same seed, so none changes another's answer.
     ``options`` are those of each method by its name, e.g. ``{"optimal": {"relative_gap": 1e-3}}``.
     """
-    every = [name for name, method in METHODS.items() if problem.access in method.accesses]
-    names = list(dict.fromkeys(every if methods is None else methods))
+    names = list(dict.fromkeys(methods_for(problem) if methods is None else methods))
     options = options or {}
     for name in options:
         if name not in names:

@@ -31,7 +31,8 @@ def allocate_command(
         None,
         "--method",
         "-m",
-        help="One of those above. Default: optimal. With --compare, the one that --plot draws.",
+        help="One of those above, or your own as package.module:Name. Default: optimal. With --compare, the "
+        "one that --plot draws; your own is compared too.",
     ),
     devices: Path = typer.Option(
         None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."
@@ -57,6 +58,7 @@ def allocate_command(
     Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
     """
     from fedwave.allocation import compare_methods, describe, example_problem, load_problem
+    from fedwave.allocation.comparison import methods_for
 
     if example:
         typer.echo(example_problem(), nl=False)
@@ -71,7 +73,7 @@ def allocate_command(
     chosen = method or "optimal"
     found = compare_methods(
         problem,
-        None if compare else [chosen],
+        [*methods_for(problem), chosen] if compare else [chosen],
         seed=seed,
         options={"optimal": own_gap} if own_gap else None,
     )

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedwave.cli.run import DATA_DIR
+from fedwave.cli.run import DATA_DIR, need_torch
 
 if TYPE_CHECKING:
     from fedwave.longterm.comparison import LongTermComparison
@@ -53,6 +53,7 @@ def longterm(
     Examples: `fedwave longterm runs/my-run`, `fedwave longterm runs/my-run --budget 0.3 --v 1 --v 3`,
     `fedwave longterm runs/my-run -p myopic -p ocean --json`.
     """
+    need_torch("Replaying a run")
     from fedwave.longterm.comparison import DEFAULT, compare_long_term
 
     console = Console(highlight=False)

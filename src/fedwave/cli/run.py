@@ -67,7 +67,7 @@ def run(
 
     `fedwave run scale/synthetic-10k --engine ray --address 10.0.0.1:6379`
     """
-    _need_torch()
+    need_torch("Training")
     from fedwave.experiments.load import load_experiment
     from fedwave.runs.run import run_experiment
 
@@ -93,7 +93,7 @@ def resume(
     quiet: bool = QUIET,
 ) -> None:
     """Go on with a run that was stopped or killed. It ends as if it had never been interrupted."""
-    _need_torch()
+    need_torch("Training")
     from fedwave.runs.run import resume_run
 
     _watch(
@@ -169,5 +169,6 @@ def _free_folder(name: str) -> Path:
     raise RunError(f"runs/{name} and its next 9,999 numbers exist. Choose a folder with --out.")
 
 
-def _need_torch() -> None:
-    import_extra("torch", purpose="Training", extra="learn")
+def need_torch(purpose: str) -> None:
+    """Raise the line that says how to install it, where torch is missing."""
+    import_extra("torch", purpose=purpose, extra="learn")

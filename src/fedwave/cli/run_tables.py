@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fedwave.errors import ConfigError
 from fedwave.intervals import interval, median_interval
-from fedwave.learning.tasks import Metric
+from fedwave.metric import Metric
 from fedwave.runs.batteries import HOUR_S, BatteryHistory, battery_history
 from fedwave.runs.compare import FinishedRun, common_metric, common_target, group_by_name
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from fedwave.cli.run import need_torch
+
 
 def theory(
     source: str = typer.Argument(
@@ -27,6 +29,7 @@ def theory(
     A run is measured at its first model and at the one that it came to, and keeps theory.csv and theory.png,
     which its report shows. A preset is trained for some rounds, and measured on the way.
     """
+    need_torch("Measuring a model")
     from fedwave.cli.console import print_tables
     from fedwave.cli.run_tables import text_table
     from fedwave.errors import ConfigError
@@ -34,8 +37,15 @@ def theory(
     from fedwave.experiments.build import build_simulation
     from fedwave.plots.draw_chart import draw_chart
     from fedwave.plots.theory import theory_chart
-    from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, theory_header, theory_rows, verdict
-    from fedwave.runs.theory_snapshots import open_run, take_snapshots, write_snapshots
+    from fedwave.runs.theory_rows import (
+        CONSTANTS,
+        SAYINGS,
+        theory_header,
+        theory_rows,
+        verdict,
+        write_snapshots,
+    )
+    from fedwave.runs.theory_snapshots import open_run, take_snapshots
     from fedwave.theory.estimates import Effort
 
     effort = Effort(num_devices=devices, num_iterations=iterations, num_probes=probes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from fedwave.learning import Parameters
-from fedwave.learning.tasks import Metric
+from fedwave.metric import Metric
 from fedwave.server import Reports
 from fedwave.units import FloatArray, IntArray
+
+if TYPE_CHECKING:  # torch stands behind it; tables are read without
+    from fedwave.learning import Parameters
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from fedwave.explore.workbench import Workbench
 from fedwave.settings import validate
 from fedwave.wireless.describe.cell import describe_cell
 
-if TYPE_CHECKING:  # runs need torch; cells do not
+if TYPE_CHECKING:  # cells are shown without it
     from fedwave.explore.run_view import RunView
 
 Asked = dict[str, Any]

@@ -43,7 +43,7 @@ class RunView:
     @cached_property
     def experiment(self) -> Experiment:
         """The run's settings."""
-        return RunFolder(self.path).experiment()
+        return RunFolder(self.path).experiment(checks_parts=False)
 
     @cached_property
     def _rounds(self) -> LiveTable:

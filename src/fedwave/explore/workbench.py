@@ -19,7 +19,7 @@ from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.settings.presets import CELL_PRESETS
 
-if TYPE_CHECKING:  # runs need torch; cells do not
+if TYPE_CHECKING:  # cells are shown without it
     from fedwave.explore.run_view import RunView
 
 FIRST = "umi-3.5ghz"  # where nothing is named
@@ -102,11 +102,6 @@ def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
 
 
 def _run(path: Path) -> RunView:
-    try:
-        from fedwave.explore.run_view import RunView
-    except ImportError as error:
-        raise ConfigError(
-            f"Runs need torch, which cannot be imported ({error}). "
-            'Install it with: pip install "fedwave[learn]"'
-        ) from error
+    from fedwave.explore.run_view import RunView  # cells are shown without it
+
     return RunView.open(path)

@@ -32,7 +32,7 @@ from fedwave.flower.planning import Told, plan_round
 from fedwave.flower.secure import SecureSum
 from fedwave.learning import Parameters
 from fedwave.learning.parameters import distance
-from fedwave.learning.tasks import Metric
+from fedwave.metric import Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.lock import locked
 from fedwave.runs.tables import ROUNDS

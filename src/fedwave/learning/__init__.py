@@ -9,7 +9,8 @@ from fedwave.learning.parameters import Parameters
 from fedwave.learning.quantise import message_bits, received_model
 from fedwave.learning.rules import LOCAL_RULES, LocalRule, LocalStep
 from fedwave.learning.server_steps import SERVER_STEPS, ServerStep, average
-from fedwave.learning.tasks import TASKS, Metric, Task
+from fedwave.learning.tasks import TASKS, Task
+from fedwave.metric import Metric
 
 __all__ = [
     "LOCAL_RULES",

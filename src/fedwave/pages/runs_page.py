@@ -22,8 +22,14 @@ from fedwave.runs.batteries import HOUR_S, battery_history
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, ROUNDS, read_table
-from fedwave.runs.theory_rows import CONSTANTS, SAYINGS, theory_header, theory_rows, verdict
-from fedwave.runs.theory_snapshots import read_snapshots
+from fedwave.runs.theory_rows import (
+    CONSTANTS,
+    SAYINGS,
+    read_snapshots,
+    theory_header,
+    theory_rows,
+    verdict,
+)
 
 Groups = dict[str, list[FinishedRun]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_over_seeds
-from fedwave.runs.theory_snapshots import Snapshot
+from fedwave.runs.theory_rows import Snapshot
 
 # Each panel: its y-axis, and what a curve is called and shows. A word has one colour in all panels.
 SIZES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 from fedwave.errors import RunError, require_type
 from fedwave.experiments.schema import Experiment
 from fedwave.intervals import Interval, Ratio, interval, ratio_interval
-from fedwave.learning.tasks import TASKS, Metric
+from fedwave.metric import ACCURACY, MEAN_ABSOLUTE_ERROR, Metric
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import EXCEPT, flatten, setting_differences
@@ -59,10 +60,10 @@ class FinishedRun(NotebookRun):
     @property
     def metric(self) -> Metric:
         """What the run's task is judged by."""
-        for task in TASKS.values():
-            if f"heldout_{task().metric.name}" in self.columns:
-                return task().metric
-        return TASKS["classification"]().metric
+        for known in (ACCURACY, MEAN_ABSOLUTE_ERROR):
+            if f"heldout_{known.name}" in self.columns:
+                return known
+        return RunFolder(self.path).metric() or ACCURACY
 
     @property
     def heldout_metric(self) -> FloatArray:
@@ -120,7 +121,28 @@ def read_run(path: Path | str) -> FinishedRun:
     """Return the run in a folder."""
     require_type(path, (str, Path), name="the run folder", fix="Give its path.")
     folder = RunFolder.open(Path(path))
-    return FinishedRun(folder.path, folder.experiment(), folder.table())
+    return FinishedRun(folder.path, folder.experiment(checks_parts=False), folder.table())
+
+
+def distinct_runs(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    """Return the runs without those that are one and the same; of two, that with more rounds stays.
+
+    A warning names what is left out: the same run twice would count as two seeds.
+    """
+    _require_runs(runs)
+    kept: dict[Any, FinishedRun] = {}
+    for run in runs:
+        key = _key(run)
+        other = kept.get(key)
+        if other is None:
+            kept[key] = run
+            continue
+        kept[key], second = (run, other) if run.num_rounds > other.num_rounds else (other, run)
+        logging.getLogger("fedwave").warning(
+            "%s and %s are the same run (seed %d): %s is left out.",
+            other.path, run.path, run.experiment.seed, second.path,
+        )  # fmt: skip
+    return list(kept.values())
 
 
 def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
@@ -157,7 +179,7 @@ def _require_runs(runs: Sequence[FinishedRun]) -> None:
 def _require_distinct(runs: Sequence[FinishedRun]) -> None:
     seen: dict[Any, FinishedRun] = {}
     for run in runs:
-        key = (run.experiment.name, run.experiment.seed, tuple(sorted(map(repr, _settings_of(run).items()))))
+        key = _key(run)
         if run.path.resolve() in seen or key in seen:
             other = seen.get(key) or seen[run.path.resolve()]
             raise RunError(
@@ -165,6 +187,11 @@ def _require_distinct(runs: Sequence[FinishedRun]) -> None:
                 "as two seeds. Give each run once."
             )
         seen[key] = seen[run.path.resolve()] = run
+
+
+def _key(run: FinishedRun) -> Any:
+    """Return what two runs have in common that are the same run."""
+    return run.experiment.name, run.experiment.seed, tuple(sorted(map(repr, _settings_of(run).items())))
 
 
 def _settings_of(run: FinishedRun) -> dict[str, Any]:

@@ -11,19 +11,21 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedwave.errors import RunError
-from fedwave.experiments.load import load_experiment
+from fedwave.experiments.load import load_experiment, load_finished
 from fedwave.experiments.schema import Experiment
 from fedwave.files import LARGEST_SETTINGS, read_bytes, read_text, replace_file
-from fedwave.learning import Parameters
-from fedwave.runs.checkpoint import Checkpoint, tensor_bytes
+from fedwave.metric import Metric
 from fedwave.runs.lock import LOCK
 from fedwave.runs.table_digest import TableDigest
 from fedwave.runs.tables import ROUNDS, TABLES, header_of, read_table, rows_of, to_csv
 from fedwave.simulation.records import RoundRecord
-from fedwave.simulation.state import State
+
+if TYPE_CHECKING:  # they need torch, which reading a run does not
+    from fedwave.learning import Parameters
+    from fedwave.simulation.state import State
 
 CONFIG = "config.toml"
 ENVIRONMENT = "environment.json"
@@ -83,9 +85,12 @@ class RunFolder:
             raise RunError(f"{path} is not a run folder: it has no {CONFIG}. Give the folder of a run.")
         return cls(path)
 
-    def experiment(self) -> Experiment:
-        """Return the run's settings. The run wrote out every section, so none may be missing."""
-        found = load_experiment(self.path / CONFIG)
+    def experiment(self, *, checks_parts: bool = True) -> Experiment:
+        """Return the run's settings. The run wrote out every section, so none may be missing.
+
+        Without ``checks_parts`` the parts that they name need not be at hand: nothing is computed then.
+        """
+        found = (load_experiment if checks_parts else load_finished)(self.path / CONFIG)
         written = found.model_dump(mode="json", exclude_none=True)
         missing = [name for name in written if name not in found.model_fields_set]
         if missing:
@@ -120,6 +125,8 @@ class RunFolder:
 
     def save_checkpoint(self, state: State, identity: str) -> None:
         """Replace the checkpoint in one step: at any moment either the old or the new one is whole."""
+        from fedwave.runs.checkpoint import Checkpoint
+
         tables = {name: digest.to_json() for name, digest in self._digests.items()}
         saved = Checkpoint(identity, state.next_round, tables, state.to_tensors())
         replace_file(self.path / CHECKPOINT, [saved.to_bytes()])
@@ -130,6 +137,9 @@ class RunFolder:
         ``identity`` is the run that the checkpoint must belong to, if that is to be checked. Checkpoint and
         tables must be as the run wrote them.
         """
+        from fedwave.runs.checkpoint import Checkpoint
+        from fedwave.simulation.state import State
+
         path = self.path / CHECKPOINT
         if not path.exists():
             return None
@@ -166,6 +176,8 @@ class RunFolder:
 
     def save_model(self, state_dict: Parameters) -> None:
         """Write the trained model in the layout of its plain torch module."""
+        from fedwave.runs.checkpoint import tensor_bytes
+
         replace_file(self.path / MODEL, [tensor_bytes(state_dict, {})])
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
@@ -183,6 +195,17 @@ class RunFolder:
                 f"cannot read {self.path / name}: {error}. Give the folder of a whole run."
             ) from error
         return content
+
+    def metric(self) -> Metric | None:
+        """Return what the run said at its start that it is judged by; None where it did not say."""
+        said = self.read_json(ENVIRONMENT).get("metric") if (self.path / ENVIRONMENT).is_file() else None
+        if not isinstance(said, dict) or not isinstance(said.get("name"), str):
+            return None
+        return Metric(
+            said["name"],
+            higher_is_better=bool(said.get("higher_is_better")),
+            is_share=bool(said.get("is_share")),
+        )
 
     def table(self, name: str = ROUNDS) -> dict[str, Any]:
         """Return the columns of rounds.csv, or of another table, each by its declared type."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from fedwave.data import Dataset, UserSplit
 from fedwave.errors import RunError
 from fedwave.experiments.schema import Experiment
 from fedwave.files import open_file, read_bytes
+from fedwave.metric import Metric
 from fedwave.settings.chosen import chosen
 
 PACKAGES = ("fedwave", "torch", "numpy", "scipy", "safetensors", "pydantic")
@@ -30,7 +32,7 @@ _WORDS = ("name", "execution", "evaluation.training_devices", "cell.description"
 
 
 def describe_start(
-    experiment: Experiment, data: Dataset, split: UserSplit | None, torch_device: str
+    experiment: Experiment, data: Dataset, split: UserSplit | None, torch_device: str, metric: Metric
 ) -> dict[str, Any]:
     """Return what environment.json holds: versions, data, and the settings as they were at the start."""
     return {
@@ -45,6 +47,7 @@ def describe_start(
         "dataset_source": data.source,
         "dataset_fingerprint": data.fingerprint(),
         **({} if split is None else {"split_fingerprint": split.fingerprint()}),
+        "metric": asdict(metric),
         "files": dict(_files(experiment)),
         "settings": experiment.model_dump(mode="json", exclude_none=True),
     }

@@ -133,7 +133,7 @@ def run_experiment(
     simulation = (adapt or _as_it_is)(build_simulation(experiment, dataset=data, split=own))
     experiment = with_choices(experiment, simulation)
     state = simulation.initial_state()
-    start = describe_start(experiment, data, own, str(simulation.train.torch_device))
+    start = describe_start(experiment, data, own, str(simulation.train.torch_device), simulation.task.metric)
     folder = RunFolder.prepare(Path(out))
     with locked(folder.path):
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from fedwave.csv_table import read_table
 from fedwave.devices.base import Devices
 from fedwave.devices.work import LocalWork, as_float64
 from fedwave.errors import RunError
 from fedwave.experiments.build import build_simulation, load_experiment_dataset, load_split
 from fedwave.experiments.schema import GIVEN, Experiment
-from fedwave.files import replace_file
 from fedwave.learning import Parameters
 from fedwave.learning.parameters import stack_copies
 from fedwave.rng import Stream, generator
 from fedwave.runs.checks import require_fitting_state
 from fedwave.runs.folder import ENVIRONMENT, RunFolder
 from fedwave.runs.provenance import identity, require_same_run
+from fedwave.runs.theory_rows import Snapshot
 from fedwave.selection import Penalties
 from fedwave.simulation.facts import RoundFacts
 from fedwave.simulation.round import play_round
@@ -43,48 +42,7 @@ from fedwave.theory.estimates import Effort, LocalEstimates, estimate_constants
 from fedwave.theory.learner import Learner
 from fedwave.units import FloatArray
 
-THEORY = "theory.csv"
 MAX_PAIRWISE = 200  # devices whose meta-gradients are compared with each other
-
-
-@dataclass(frozen=True, kw_only=True)
-class Snapshot:
-    """One row of theory.csv. Constants are local, the largest over the devices measured; NaN: not defined."""
-
-    round: int
-    smoothness: float  # L
-    smoothness_median: float
-    gradient_bound: float  # zeta
-    hessian_lipschitz: float  # rho
-    gradient_noise: float  # sigma_G
-    hessian_noise: float  # sigma_H
-    gradient_dissimilarity: float  # gamma_G
-    hessian_dissimilarity: float  # gamma_H
-    meta_smoothness: float  # L_F
-    rate_over_limit: float  # beta over the largest for which Corollary 1 speaks
-    meta_dissimilarity: float  # Gamma
-    largest_distance: float  # of two meta-gradients: the least that Gamma could be
-    similarity_printed: float  # lambda_1 by Eq. (19)
-    similarity_corrected: float
-    similarity_used: float
-    variance: float  # lambda_2 by Eq. (20)
-    variance_used: float
-    norm_min: float  # of the devices' meta-gradients
-    norm_median: float
-    norm_max: float
-    below_printed: float  # shares of devices below the turning point
-    below_corrected: float
-    below_used: float
-    within_30_degrees: (
-        float  # share of devices whose u_i > 0 with the true ||grad F - grad F_i|| and no noise
-    )
-    global_norm: float  # of grad F, the mean of the meta-gradients
-    correlation: float  # of ||g_i|| with the first-order gain g_i . grad F
-    promised_printed: float  # fall of F by Theorem 1; NaN if there are several local steps or nobody uploads
-    promised_corrected: float
-    promised_used: float  # by Corollary 1 with the penalties that are used
-    seen: float  # fall of F, over all training devices
-    seconds: float  # that the constants took
 
 
 def open_run(path: Path, *, data_dir: Path | None = None) -> tuple[Experiment, Simulation, list[State]]:
@@ -251,30 +209,3 @@ def _promises(constants: Constants, learner: Learner, used: Penalties, facts: Ro
                 meta_lr=learner.meta_lr, as_printed=name == "printed",
             )  # fmt: skip
     return promised
-
-
-def write_snapshots(path: Path, snapshots: Sequence[Snapshot]) -> Path:
-    """Write theory.csv into a folder, a row for each snapshot, to the last bit; return where it is."""
-    names = [field.name for field in fields(Snapshot)]
-    lines = [",".join(names)]
-    lines += [",".join(repr(getattr(one, name)) for name in names) for one in snapshots]
-    replace_file(path / THEORY, ["\n".join([*lines, ""]).encode()])
-    return path / THEORY
-
-
-def read_snapshots(path: Path) -> list[Snapshot]:
-    """Return the snapshots of a folder; none if it has no theory.csv."""
-    if not (path / THEORY).exists():
-        return []
-    fix = "Make it again with: fedwave theory"
-    table = read_table(path / THEORY, what="table of the theory", error=RunError, fix=fix)
-    names = [field.name for field in fields(Snapshot)]
-    try:
-        columns = {name: [float(cell) for cell in table.column(name)] for name in names}
-    except ValueError as error:
-        raise RunError(f"{path / THEORY} holds what is no number ({error}). {fix} {path}") from error
-    rounds = [int(number) for number in columns.pop("round")]
-    return [
-        Snapshot(round=number, **{name: values[row] for name, values in columns.items()})
-        for row, number in enumerate(rounds)
-    ]

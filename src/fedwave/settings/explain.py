@@ -11,6 +11,7 @@ from fedwave.errors import ConfigError, did_you_mean, shown
 from fedwave.settings.section import sections_in
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
+CHECKS_PARTS = "checks_parts"  # key of the context in which settings are read
 UNKNOWN = ("extra_forbidden", "part_option")  # problems of a key, of a section's or of a part's
 
 
@@ -20,13 +21,15 @@ def validate(
     *,
     root: str = "",
     moved: Mapping[str, str] | None = None,
+    checks_parts: bool = True,
 ) -> AnyModel:
     """Return the settings as ``model``, or raise one line for the first thing wrong with them.
 
     ``root`` is where the settings stand, e.g. "cell". ``moved`` maps keys of old to where they are now.
+    Without ``checks_parts`` a part's kind and options may be any: a finished run is read without its parts.
     """
     try:
-        return model.model_validate(settings)
+        return model.model_validate(settings, context={CHECKS_PARTS: checks_parts})
     except ValidationError as error:
         raise ConfigError(explain(model, error, root=root, moved=moved or {})) from None
 

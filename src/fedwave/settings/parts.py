@@ -2,7 +2,8 @@
 
 The part's own signature is its schema, or the part is itself a section of settings. A part with a name is
 checked when the settings are read, one of the user's own module when it is created: reading the settings of
-a finished run needs no module of anybody's.
+a finished run needs no module of anybody's (``checks_parts=False`` of ``validate``: not even those with a
+name, which whoever ran it may have added).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pydantic import (
     SerializationInfo,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     model_serializer,
     model_validator,
 )
@@ -33,7 +35,7 @@ from typing_extensions import TypedDict
 
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.parts import PartKind, imported, is_import_name
-from fedwave.settings.explain import explain, walk
+from fedwave.settings.explain import CHECKS_PARTS, explain, walk
 from fedwave.settings.section import Section, file_name, in_float32
 
 _OF_PYDANTIC = get_args(ErrorType)
@@ -88,7 +90,7 @@ class Part(Section):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+    def _read(cls, given: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
         if cls.model_config.get("extra") != "allow":  # the section of one part
             return handler(given)
         table = {"kind": given} if isinstance(given, str) else given
@@ -104,14 +106,15 @@ class Part(Section):
             raise PydanticCustomError("part_kind", "needs a kind. Choose one of: {names}.", {"names": names})
         section = cls.section_of(kind)
         if section is not None:
-            return cls._checked(section, {"kind": kind, **table}, kind)
+            return cls._checked(section, {"kind": kind, **table}, kind, context=info.context)
         table = {name: value for name, value in table.items() if value is not None}
         options = {name: value for name, value in table.items() if name not in cls.model_fields}
         for name, value in options.items():
             _require_toml(name, value)
             if cls.reaches_models:
                 _require_float32(name, value)
-        if is_import_name(kind) or cls.checked_when_created or kind in cls.stand_ins:
+        is_unchecked = info.context is not None and not info.context[CHECKS_PARTS]
+        if is_unchecked or is_import_name(kind) or cls.checked_when_created or kind in cls.stand_ins:
             return handler(table)
         kinds = cls.kinds()
         if kind not in kinds.registry:
@@ -128,10 +131,12 @@ class Part(Section):
         return to_jsonable_python(table, exclude_none=info.exclude_none) if info.mode == "json" else table
 
     @classmethod
-    def _checked(cls, schema: Any, table: Mapping[str, Any], kind: str) -> Any:
+    def _checked(cls, schema: Any, table: Mapping[str, Any], kind: str, *, context: Any = None) -> Any:
         """Return a table as its schema types it; problems name plain keys, and the nearest to a wrong one."""
         try:
-            return schema.model_validate(table) if _is_section(schema) else schema.validate_python(table)
+            if _is_section(schema):
+                return schema.model_validate(table, context=context)
+            return schema.validate_python(table)
         except ValidationError as error:
             problems = [cls._plain(problem, schema, kind) for problem in error.errors(include_url=False)]
             raise ValidationError.from_exception_data(error.title, problems) from None

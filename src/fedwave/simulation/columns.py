@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.errors import ProblemError
-from fedwave.learning.tasks import Metric
+from fedwave.metric import Metric
 from fedwave.selection import Penalties
 from fedwave.server import Hindsight
 from fedwave.server.local_steps import next_steps

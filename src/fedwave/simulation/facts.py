@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedwave.devices.base import HeldOutResult
-from fedwave.learning.tasks import Metric
+from fedwave.metric import Metric
 from fedwave.server import BatteryReport, Outcome, Plan, PlannerState, Reports, RoundCosts, UploadLinks
 from fedwave.simulation.ledger import Ledger
-from fedwave.simulation.penalties import PenaltyState
 from fedwave.units import FloatArray, IntArray
 from fedwave.wireless.delivery import UploadFate
+
+if TYPE_CHECKING:  # torch stands behind it; tables are read without
+    from fedwave.simulation.penalties import PenaltyState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
 
 from fedwave.learning.batch import Batch
-
-
-@dataclass(frozen=True)
-class Metric:
-    """The name of a measure of quality, and how to read it."""
-
-    name: str
-    higher_is_better: bool
-    is_share: bool  # between 0 and 1, shown in per cent
+from fedwave.metric import Metric
 
 
 class Task(Protocol):

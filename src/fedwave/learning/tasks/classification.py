@@ -9,14 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedwave.learning.batch import Batch
-from fedwave.learning.tasks.base import Metric
+from fedwave.metric import ACCURACY, Metric
 
 
 @dataclass(frozen=True)
 class Classification:
     """Cross-entropy of the class scores; the metric is the share of samples classified correctly."""
 
-    metric: ClassVar[Metric] = Metric("accuracy", higher_is_better=True, is_share=True)
+    metric: ClassVar[Metric] = ACCURACY
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Return each device's mean cross-entropy in nats, shape (devices,)."""

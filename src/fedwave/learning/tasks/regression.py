@@ -9,14 +9,14 @@ from torch import Tensor
 
 from fedwave.errors import DataError
 from fedwave.learning.batch import Batch
-from fedwave.learning.tasks.base import Metric
+from fedwave.metric import MEAN_ABSOLUTE_ERROR, Metric
 
 
 @dataclass(frozen=True)
 class Regression:
     """Squared error, averaged over the outputs; the metric is the absolute error, in the targets' unit."""
 
-    metric: ClassVar[Metric] = Metric("mean_absolute_error", higher_is_better=False, is_share=False)
+    metric: ClassVar[Metric] = MEAN_ABSOLUTE_ERROR
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Return each device's mean squared error, shape (devices,)."""
