@@ -9,7 +9,7 @@ FLOWER_VENV := .venv-flower
 FLOWER_BIN := $(FLOWER_VENV)/bin
 FLOWER_STAMP := $(FLOWER_VENV)/.installed
 
-.PHONY: demo demo-flower docs test test-slow test-processes lint format clean bench bench-flower install
+.PHONY: demo demo-flower dist docs test test-slow test-processes test-wheel lint format clean bench bench-flower install
 
 install: $(STAMP)
 
@@ -47,6 +47,14 @@ test-processes: $(STAMP) $(FLOWER_STAMP)
 	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -n auto tests/flower tests/cli
 	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -m processes tests/flower
 
+# Wheel and sdist, into dist/; and the wheel in an empty environment.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+test-wheel: $(STAMP)
+	$(BIN)/python -m pytest -m slow tests/release/test_wheel.py
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -60,12 +68,12 @@ format: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 
-# Each prints its figures and asserts its bars; quiet machines only.
+# Each prints its figures and asserts its bars; quiet machines only. Ratios are kept in benchmarks/history.jsonl: commit it if they are to be.
 bench: $(STAMP)
-	$(BIN)/python benchmarks/bench_round.py
+	$(BIN)/python benchmarks/history.py benchmarks/bench_round.py
 	$(BIN)/python benchmarks/bench_memory.py
-	$(BIN)/python benchmarks/bench_executors.py
-	$(BIN)/python benchmarks/bench_allocation.py
+	$(BIN)/python benchmarks/history.py benchmarks/bench_executors.py
+	$(BIN)/python benchmarks/history.py benchmarks/bench_allocation.py
 	$(BIN)/python benchmarks/bench_cell.py
 	$(BIN)/python benchmarks/bench_explore.py
 	$(BIN)/python benchmarks/bench_load.py
@@ -75,4 +83,4 @@ bench-flower: $(FLOWER_STAMP)
 	$(FLOWER_BIN)/python benchmarks/bench_flower.py
 
 clean:
-	rm -rf $(VENV) $(FLOWER_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo site
+	rm -rf $(VENV) $(FLOWER_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo dist site

@@ -25,6 +25,8 @@ OF_REPOSITORY = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
     "SECURITY.md": "security.md",
+    "RELEASING.md": "releasing.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
 }
 # A source page has the whole width, and is not searched: its words are not the documentation's.
 SOURCE_PAGE = "---\nhide: [toc]\nsearch:\n  exclude: true\n---\n"

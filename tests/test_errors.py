@@ -9,9 +9,11 @@ import pytest
 from fedwave.errors import (
     MAX_SHOWN,
     ConfigError,
+    DeprecatedWarning,
     FedwaveError,
     MissingExtraError,
     ProblemError,
+    deprecated,
     did_you_mean,
     import_extra,
     naming_fields,
@@ -73,3 +75,17 @@ def test_what_is_not_installed_is_said_with_the_way_to_get_it() -> None:
     assert import_extra("math", purpose="Sums", extra="none").sqrt(4.0) == 2.0
     with pytest.raises(MissingExtraError, match=r"Pictures needs no_such_thing.*fedwave\[plots\]"):
         import_extra("no_such_thing.inside", purpose="Pictures", extra="plots")
+
+
+def test_what_goes_in_a_later_version_says_so_where_it_is_used() -> None:
+    def old_name() -> int:
+        deprecated("old_name()", use="new_name()", gone_in="0.4.0")
+        return 1
+
+    with pytest.warns(DeprecatedWarning) as said:
+        assert old_name() == 1
+    assert [str(one.message) for one in said] == [
+        "old_name() is deprecated and goes in 0.4.0. Use new_name()."
+    ]
+    assert said[0].filename == __file__  # not the line in the package that warns
+    assert issubclass(DeprecatedWarning, FutureWarning)  # which Python shows by default

@@ -11,7 +11,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "fedwave"
 
 # Folders by topic: whole runs, wrong use of everything, what is written about it.
-TOPICS = {"docs", "examples", "golden", "misuse", "whole_runs"}
+TOPICS = {"docs", "examples", "golden", "misuse", "release", "whole_runs"}
 # What concerns the package as a whole, or a part of it together with all that it stands on.
 CROSS_CUTTING = {
     "test_imports.py": "what may import what",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import wraps
@@ -53,6 +54,15 @@ class MissingExtraError(FedwaveError):
 
 
 MAX_SHOWN = 80  # characters of a wrong value in a message
+
+
+class DeprecatedWarning(FutureWarning):
+    """Something works for the last minor release; a ``FutureWarning``, so that users see it by default."""
+
+
+def deprecated(what: str, *, use: str, gone_in: str) -> None:
+    """Warn that ``what`` goes in a later version, and say what to use: CONTRIBUTING.md, "Deprecation"."""
+    warnings.warn(f"{what} is deprecated and goes in {gone_in}. Use {use}.", DeprecatedWarning, stacklevel=3)
 
 
 def shown(value: object) -> str:

@@ -79,13 +79,6 @@ def test_asking_for_the_version_does_not_load_torch() -> None:
     assert done.stdout.splitlines()[-1] == "0 False"
 
 
-def test_the_citation_and_the_package_have_one_version() -> None:
-    for name, pattern in (("CITATION.cff", r"^version: (.+)$"), ("pyproject.toml", r'^version = "(.+)"$')):
-        found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
-        assert found is not None
-        assert found[1] == __version__
-
-
 # Completion -----------------------------------------------------------------------------------------------
 
 

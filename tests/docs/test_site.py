@@ -16,7 +16,7 @@ import pytest
 from tools.docs.api_table import GROUPS
 from tools.docs.pages import DOCS, ROOT, read
 
-PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "README.md")
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md", "CODE_OF_CONDUCT.md", "README.md")
 PARTS = (*PAGES, "mkdocs.yml", "docs", "examples", "src")
 
 

@@ -1,0 +1,110 @@
+"""Wheel and sdist have what they need, and the wheel runs in an environment with nothing else in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from fedwave import __version__
+from tools.docs.pages import ROOT
+from tools.release import repository
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel and sdist, the wheel made of the sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    call([sys.executable, "-m", "build", "--outdir", folder, ROOT], cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    return built / f"fedwave-{__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as opened:
+        return message_from_bytes(opened.read(f"fedwave-{__version__}.dist-info/METADATA"))
+
+
+def call(words: list[object], *, cwd: Path) -> str:
+    """Run a command that sees neither the repository's sources nor our environment; return what it prints."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FEDWAVE_DATA")}
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=cwd,
+        env=kept | {"COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        names = {name for name in opened.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src"
+    listed = subprocess.run(
+        ["git", "ls-files", "fedwave"], cwd=source, capture_output=True, text=True, check=True
+    )
+    assert names == set(listed.stdout.split())
+
+
+def test_the_sdist_builds_the_wheel_and_brings_no_measured_runs(built):
+    with tarfile.open(built / f"fedwave-{__version__}.tar.gz") as opened:
+        names = {name.split("/", 1)[1] for name in opened.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "constraints.txt"} <= names
+    assert not any(name.startswith(("docs/", "tests/", "benchmarks/")) for name in names)
+
+
+def test_the_description_has_full_addresses_only(metadata):
+    text = metadata.get_payload()
+    assert metadata["Version"] == __version__
+    assert "# fedwave" in text
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert targets
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    assert f"{repository()}/blob/v{__version__}/CONTRIBUTING.md" in targets
+
+
+def test_the_wheel_runs_in_an_empty_environment(wheel, tmp_path):
+    """First with nothing but numpy, scipy and the command line; then with what learning needs."""
+    venv.create(tmp_path / "empty", with_pip=True)
+    python, fedwave = tmp_path / "empty/bin/python", tmp_path / "empty/bin/fedwave"
+    pip = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--constraint",
+        ROOT / "constraints.txt",
+    ]
+    call([*pip, wheel], cwd=tmp_path)
+    assert call([fedwave, "--version"], cwd=tmp_path).startswith(f"fedwave {__version__}\n")
+    assert "umi-3.5ghz" in call([fedwave, "cell", "umi-3.5ghz"], cwd=tmp_path)
+    assert str(tmp_path) in call([python, "-c", "import fedwave; print(fedwave.__file__)"], cwd=tmp_path)
+
+    call([*pip, f"{wheel}[learn]"], cwd=tmp_path)
+    listed = call([fedwave, "reproduce", "--list"], cwd=tmp_path)
+    assert "table-2" in listed
+    call([fedwave, "run", "digits/ural", "-s", "num_rounds=3", "--out", "first"], cwd=tmp_path)
+    assert "URAL" in call([fedwave, "compare", "first"], cwd=tmp_path)
+    call([python, "-m", "pip", "check"], cwd=tmp_path)
