@@ -40,8 +40,8 @@ ROOMS_OF_PARTS = {
 TESTED_THROUGH = {
     "__main__.py": "cli/test_guard.py",
     "allocation/access/alike.py": "allocation/access/test_band.py",
-    "allocation/access/checks.py": "allocation/access/test_solve.py",
     "allocation/access/block_options.py": "allocation/access/test_block_search.py",
+    "allocation/access/checks.py": "allocation/access/test_solve.py",
     "allocation/access/saddle.py": "allocation/access/test_solve.py",
     "cli/reproduce.py": "reproduce/test_reproduction.py",
     "data/dealing.py": "data/partitions/test_partitions.py",
@@ -60,15 +60,17 @@ TESTED_THROUGH = {
     "reproduce/charts.py": "reproduce/test_reproduction.py",
     "reproduce/learning_charts.py": "reproduce/test_reproduction.py",
     "reproduce/outputs.py": "reproduce/test_reproduction.py",
-    "reproduce/profile.py": "reproduce/test_items.py",
     "reproduce/panels.py": "reproduce/test_reproduction.py",
+    "reproduce/profile.py": "reproduce/test_items.py",
     "reproduce/report_pages.py": "reproduce/test_reproduction.py",
     "reproduce/report_texts.py": "reproduce/test_reproduction.py",
     "reproduce/scheme_styles.py": "reproduce/test_reproduction.py",
     "reproduce/study_charts.py": "reproduce/test_reproduction.py",
     "selection/policy.py": "selection/test_policies.py",
     "server/exclusion.py": "server/test_real_devices.py",
+    "simulation/device_columns.py": "simulation/test_columns.py",
     "simulation/facts.py": "simulation/test_columns.py",
+    "simulation/round_columns.py": "simulation/test_columns.py",
 }
 
 MODULES = sorted(

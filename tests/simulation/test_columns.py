@@ -16,11 +16,10 @@ from fedwave.errors import ProblemError
 from fedwave.learning.tasks import Classification, Regression
 from fedwave.selection import Penalties
 from fedwave.server import Hindsight, Outcome, Plan, Reports, RoundCosts, UploadLinks
+from fedwave.simulation.column import kind_of
 from fedwave.simulation.columns import (
     DEVICE_COLUMNS,
-    HELDOUT_COLUMNS,
     ROUND_COLUMNS,
-    kind_of,
     record_round,
     table_headers,
 )
@@ -116,6 +115,7 @@ def facts(*, metric: Any = Classification.metric, **changes: Any) -> RoundFacts:
                 device_ids=DEVICE_IDS,
                 turning_point=np.array([1.5, 99.0, 2.5, 2.0, 7.0, 7.0]),  # 1 < 1.5, 6 < 7; 2 not below 2
                 metric=metric,
+                traits=frozenset({"cell"}),
             ),
             **changes,
         }
@@ -212,7 +212,7 @@ def test_a_run_on_estimated_gains_says_what_that_costs() -> None:
     problem = small_problem()
     best = allocate(problem)
     hindsight = Hindsight(replace(evaluate(best, problem), objective=2.5), replace(best, upper_bound=7.0))
-    frame = replace(facts().run, shows_regret=True)
+    frame = replace(facts().run, traits=frozenset({"cell", "estimation"}))
     record = record_round(
         facts(outcome=Outcome(np.array([0]), FATE, COSTS, hindsight=hindsight), frame=frame)
     )
@@ -224,18 +224,15 @@ def test_a_run_on_estimated_gains_says_what_that_costs() -> None:
     # A planner that does not say its problem leaves them empty; where gains are known they are absent.
     empty = record_round(facts(frame=frame)).columns
     assert [empty[name] for name in names] == [None, None, None]
-    for shows_regret in (False, True):
-        headers = table_headers(
-            Classification.metric, over_cell=True, num_local_steps=2, shows_regret=shows_regret
-        )
-        written = record if shows_regret else record_round(facts())
+    for run, written in ((facts().run, record_round(facts())), (frame, record)):
+        headers = table_headers(Classification.metric, traits=run.traits, num_local_steps=2)
         assert headers["rounds.csv"] == ["round", *written.columns]
 
 
 def test_a_run_with_estimated_penalties_says_which_and_what_the_theory_asks_for() -> None:
     # Norms of the first steps are 1, 3, 2, 8, 6 and all have 10 samples.
     used, theory = Penalties(1.5, np.sqrt(10.0)), Penalties(4.0, 3.0 * np.sqrt(10.0))  # points 2.5 and 7
-    frame = replace(facts().run, has_estimates=True)
+    frame = replace(facts().run, traits=frozenset({"cell", "penalties"}))
     names = ["similarity_penalty", "variance_penalty"]
     names += ["theory_similarity_penalty", "theory_variance_penalty", "theory_share_below_turning_point"]
     record = record_round(facts(penalties=PenaltyState(used, theory), frame=frame))
@@ -246,11 +243,8 @@ def test_a_run_with_estimated_penalties_says_which_and_what_the_theory_asks_for(
     assert [name for name in record.columns if name not in names] == list(ROUND_ROW)
     empty = record_round(facts(penalties=PenaltyState(used), frame=frame)).columns
     assert [empty[name] for name in names[2:]] == [None, None, None]
-    for has_estimates in (False, True):
-        headers = table_headers(
-            Classification.metric, over_cell=True, num_local_steps=2, has_estimates=has_estimates
-        )
-        written = record if has_estimates else record_round(facts())
+    for run, written in ((facts().run, record_round(facts())), (frame, record)):
+        headers = table_headers(Classification.metric, traits=run.traits, num_local_steps=2)
         assert headers["rounds.csv"] == ["round", *written.columns]
 
 
@@ -280,7 +274,8 @@ def test_sums_over_devices_are_those_of_the_round() -> None:
 
 def test_without_a_cell_its_columns_are_absent() -> None:
     ideal = Outcome(PLAN.selected, np.zeros(5, dtype=np.int64))
-    record = record_round(facts(plan=Plan(selected=PLAN.selected), outcome=ideal, ledger=None))
+    frame = replace(facts().run, traits=frozenset())
+    record = record_round(facts(plan=Plan(selected=PLAN.selected), outcome=ideal, ledger=None, frame=frame))
     assert list(record.columns) == IDEAL_ROUND
     assert list(record.device_columns) == IDEAL_DEVICE
     expected = {**ROUND_ROW, "num_received": 5}
@@ -335,37 +330,6 @@ def test_the_note_says_that_nothing_arrived_or_else_why_the_plan_is_as_it_is() -
 def test_one_selected_device_is_still_a_list_of_devices() -> None:
     plan = replace(PLAN, selected=np.array([3]))
     assert record_round(facts(plan=plan)).columns["selected_devices"] == [10]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("train_loss", "number"),
-        ("heldout_accuracy", "number"),
-        ("heldout_mean_absolute_error_pooled", "number"),
-        ("num_received", "integer"),
-        ("selected_devices", "devices"),
-        ("note", "text"),
-        ("heldout_", None),
-        ("heldout_Accuracy", None),
-        ("xnote", None),
-        ("notes", None),
-        ("gradient_norm_min", "number"),
-        ("gradient_norm_0", None),  # of devices.csv
-    ],
-)
-def test_the_declared_type_is_found_by_name(name: str, kind: str | None) -> None:
-    assert kind_of(name, [(column.name, column.kind) for column in ROUND_COLUMNS]) == kind
-
-
-def test_steps_and_metrics_of_other_tables_are_found_too() -> None:
-    of_devices = [(column.name, column.kind) for column in DEVICE_COLUMNS]
-    assert kind_of("gradient_norm_0", of_devices) == kind_of("gradient_norm_12", of_devices) == "number"
-    assert kind_of("gradient_norm_", of_devices) is None
-    assert kind_of("gradient_norm_x", of_devices) is None
-    of_heldout = [(name, kind) for name, kind, _ in HELDOUT_COLUMNS]
-    assert kind_of("accuracy", of_heldout) == "number"
-    assert kind_of("num_query", of_heldout) == "integer"
 
 
 @pytest.mark.parametrize("columns", [ROUND_COLUMNS, DEVICE_COLUMNS])

@@ -95,7 +95,9 @@ class TwoPhase(Strategy):
         self.evaluate_every = evaluate_every
         self.identity = identity
         self.secure_sum = secure_sum
-        self.frame = frame or RunFrame(device_ids=np.arange(num_devices), metric=NO_METRIC)
+        self.frame = frame or RunFrame(
+            device_ids=np.arange(num_devices), metric=NO_METRIC, traits=federation.traits
+        )
         self._folder = None if checkpoint is None else RunFolder(Path(checkpoint))
         self._nodes = Nodes(num_devices)
         self._state: State | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from fedwave.errors import RunError
 from fedwave.runs.compare import FinishedRun
 from fedwave.runs.tables import DEVICES, read_table
-from fedwave.simulation.columns import PLANNERS_OWN
+from fedwave.simulation.column import PLANNERS_OWN
 from fedwave.units import BoolArray, FloatArray
 
 HOUR_S = 3_600.0

@@ -9,7 +9,8 @@ import torch
 from fedwave.errors import RunError
 from fedwave.runs.folder import RunFolder
 from fedwave.runs.tables import DEVICES, header_of
-from fedwave.simulation.columns import PLANNERS_OWN, table_headers
+from fedwave.simulation.column import PLANNERS_OWN
+from fedwave.simulation.columns import table_headers
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
 
@@ -53,13 +54,8 @@ def require_fitting_tables(folder: RunFolder, simulation: Simulation) -> None:
     """Raise if a table that the checkpoint counts on has other columns than this simulation writes."""
     headers = table_headers(
         simulation.task.metric,
-        over_cell=simulation.federation.world.counts_costs,
-        on_battery=simulation.federation.power is not None,
+        traits=simulation.federation.traits,
         num_local_steps=simulation.local.num_local_steps,
-        shows_regret=simulation.frame.shows_regret,
-        has_estimates=simulation.frame.has_estimates,
-        chooses_steps=simulation.frame.chooses_steps,
-        shows_shares=simulation.frame.shows_shares,
     )
     for name in folder.counted_tables:
         path = folder.path / name

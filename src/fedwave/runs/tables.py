@@ -14,7 +14,8 @@ import numpy as np
 from fedwave.csv_table import csv_rows
 from fedwave.errors import RunError
 from fedwave.files import blocks_of, open_file, read_bytes, text_of
-from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS, Kind, kind_of
+from fedwave.simulation.column import Kind, kind_of
+from fedwave.simulation.columns import DEVICE_COLUMNS, HELDOUT_COLUMNS, ROUND_COLUMNS
 from fedwave.simulation.records import RoundRecord
 from fedwave.units import IntArray
 

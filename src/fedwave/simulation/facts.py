@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ from fedwave.wireless.delivery import UploadFate
 if TYPE_CHECKING:  # torch stands behind it; tables are read without
     from fedwave.simulation.penalties import PenaltyState
 
+# What a run may have beyond learning: a cell, batteries, gains or penalties that are estimated, local steps
+# that are chosen round by round, and an access with other than one block for each device.
+Trait = Literal["cell", "battery", "estimation", "penalties", "steps", "access"]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunFrame:
@@ -27,10 +31,7 @@ class RunFrame:
     device_ids: IntArray  # of all training devices
     metric: Metric
     turning_point: FloatArray | None = None  # of all training devices; None: the penalties are not known
-    has_estimates: bool = False  # of the penalties, which change from round to round: rounds.csv has them
-    shows_regret: bool = False  # the planner does not know the gains: rounds.csv says what that costs
-    chooses_steps: bool = False  # every round has a number of local steps of its own
-    shows_shares: bool = False  # devices hold other than one block each: devices.csv says what, and when
+    traits: frozenset[Trait] = frozenset()  # that decide which columns there are
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

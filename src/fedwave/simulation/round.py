@@ -17,7 +17,7 @@ from fedwave.learning.server_steps import ServerStep
 from fedwave.server import LocalSteps, Planner, Reports, StepsHeard
 from fedwave.server.local_steps import next_steps
 from fedwave.server.planner import MIN_KEPT_MODELS
-from fedwave.simulation.facts import RoundFacts
+from fedwave.simulation.facts import RoundFacts, Trait
 from fedwave.simulation.ledger import Ledger
 from fedwave.simulation.penalties import ChangingPenalties
 from fedwave.simulation.power import Charge, Power
@@ -65,6 +65,19 @@ class Federation:
                         f"a {part} must have {', '.join(members)}, got {shown(getattr(self, part))} without "
                         f"{member}.{_BASES.get(part, ' Add it.')}"
                     )
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """What decides which columns the tables have."""
+        has: dict[Trait, bool] = {
+            "cell": self.world.counts_costs,
+            "battery": self.power is not None,
+            "estimation": self.shows_regret,
+            "penalties": self.penalties is not None,
+            "steps": self.local_steps is not None,
+            "access": self.shows_shares,
+        }
+        return frozenset(trait for trait, is_there in has.items() if is_there)
 
 
 def play_round(federation: Federation, devices: Devices, state: State) -> tuple[State, RoundFacts]:

@@ -125,8 +125,5 @@ class Simulation:
                 similarity_penalty=self.local.similarity_penalty,
                 variance_penalty=self.local.variance_penalty,
             ),
-            has_estimates=self.federation.penalties is not None,
-            shows_regret=self.federation.shows_regret,
-            chooses_steps=self.federation.local_steps is not None,
-            shows_shares=self.federation.shows_shares,
+            traits=self.federation.traits,
         )
