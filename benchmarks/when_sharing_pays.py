@@ -5,13 +5,13 @@
 One round of the street cell at a time, the same draws for all: 50 devices, 20 blocks, the CNN's 3.62 Mbit and
 contributions as on Fashion-MNIST, as in when_planning_pays.py. Either the loss of every link or the number of
 devices per block is changed. Each access (docs/allocation-accesses.md) is planned by its certified optimum
-and by four simple rules, of which the one with the best median is kept at each point. Beside them: optima
-with as many uploads as blocks at most, so that more uploads are told apart from better sharing, and blocks
-that are handed on when they fall free, from three beginnings: the one-block optimum as planned, the same
-devices at full power (as the modem's cap allows), and the optimum of whole blocks.
+and by the best of four simple rules (by its median over the first 20 draws of each point).
+Beside them: optima with as many uploads as blocks at most, so that more uploads are told apart from better
+sharing, and blocks that are handed on when they fall free, from three beginnings: the one-block optimum as
+planned, the same devices at full power (as the modem's cap allows), and the optimum of whole blocks.
 The point "bare" is the street cell of the bare preset with the weights of its time, where freed blocks were
 first seen to pay; its interference is averaged, so that blocks are alike.
-Writes benchmarks/data/when_sharing_pays.csv (a line for each draw; points that it has are not computed again)
+Writes benchmarks/data/when_sharing_pays.csv (a line for each draw; what it has is not computed again)
 and docs/figures/when_sharing_pays.png, and prints the tables of docs/results.toml: medians with 95 %
 intervals from order statistics, of ratios to the one-block optimum of the same draw. Asserts that every
 optimum is proven and that no rule beats its bound.
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from itertools import product
 from pathlib import Path
@@ -37,7 +37,7 @@ from fedwave.wireless.schedule import hand_on_blocks
 from when_planning_pays import MODEL_BITS, NUM_BLOCKS, NUM_DEVICES, draw
 
 AXES: dict[str, tuple[float, ...]] = {
-    "link_loss_db": (-10, 0, 10, 15, 20),
+    "link_loss_db": (-10, 0, 10, 20),
     "devices_per_block": (0.5, 1, 2.5, 5, 10),
     "bare": (0,),
 }
@@ -71,6 +71,7 @@ ROWS = (
     ("one-block", FULL_POWER),
     ("blocks", HANDED_ON),
 )
+BATCH = 20  # draws of every point before the next ones; the first choose the best of the simple rules
 NUM_REVIEWED = 60  # draws of the bare cell in which freed blocks were first seen to pay
 DATA = Path(__file__).parent / "data" / "when_sharing_pays.csv"
 PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "when_sharing_pays.png"
@@ -164,8 +165,8 @@ def handed_on(
     return objective + saved, upload_s, upload_j, uploads
 
 
-def lines_of(axis: str, value: float, seed: int) -> Iterator[Line]:
-    """Yield every way to plan one draw."""
+def lines_of(axis: str, value: float, seed: int, rules: Mapping[str, Sequence[str]]) -> Iterator[Line]:
+    """Yield every way to plan one draw, of simple rules those named for each access."""
     one_block = bare(seed) if axis == "bare" else draw("umi-3.5ghz", "tr38840", axis, value, seed)
 
     def line(access: str, method: str, found: tuple[float, float, float, int]) -> Line:
@@ -176,7 +177,7 @@ def lines_of(axis: str, value: float, seed: int) -> Iterator[Line]:
         best = allocate(problem)
         assert best.status in (Status.OPTIMAL, Status.GAP_REACHED), best.status
         yield line(access, "optimal", measured(problem, best))
-        for rule in RULES:
+        for rule in rules[access]:
             found = allocate(problem, rule)
             assert found.objective <= best.upper_bound + 1e-9
             yield line(access, rule, measured(problem, found))
@@ -190,13 +191,26 @@ def lines_of(axis: str, value: float, seed: int) -> Iterator[Line]:
             yield line(access, HANDED_ON, handed_on(problem, best))
 
 
-def lines_at(axis: str, value: float, num_draws: int) -> Lines:
-    """Return the lines of a point, of each access with the best of its simple rules alone."""
-    found = [line for seed in range(num_draws) for line in lines_of(axis, value, seed)]
-    best = {
-        access: max(RULES, key=lambda rule: float(np.median(values(found, access, rule, "objective"))))
+def best_rules(lines: Sequence[Line]) -> dict[str, str]:
+    """Return the simple rule of each access with the best median at a point."""
+    return {
+        access: max(RULES, key=lambda rule: float(np.median(values(lines, access, rule, "objective"))))
         for access in ACCESSES
     }
+
+
+def next_lines(known: Lines, axis: str, value: float, num_draws: int) -> Lines:
+    """Return the lines of the next draws of a point; the first of them choose the rules that are kept."""
+    first = len({line.draw for line in known})
+    rules = (
+        {access: (rule_of(known, access),) for access in ACCESSES}
+        if known
+        else dict.fromkeys(ACCESSES, RULES)
+    )
+    found = [line for seed in range(first, num_draws) for line in lines_of(axis, value, seed, rules)]
+    if known:
+        return found
+    best = best_rules(found)
     return [line for line in found if line.method not in RULES or line.method == best[line.access]]
 
 
@@ -345,9 +359,10 @@ def plot(lines: Sequence[Line], path: Path) -> None:
             axis.minorticks_off()
         else:
             axis.set_ylabel(name)
-        if measure != "objective":
+        if measure != "objective" or axis_name == "devices_per_block":
             axis.set_yscale("log")
-            ticks = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if measure != "uploads" else (10, 20, 50, 100)
+            ticks = (10, 20, 50, 100) if measure == "uploads" else (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+            ticks = ticks if measure != "objective" else (1, 2, 5)
             axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
             axis.minorticks_off()
         if k >= 2 * len(MEASURES) - 2:
@@ -377,16 +392,11 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, default=PICTURE)
     arguments = parser.parse_args()
     lines = read_lines(arguments.data)
-    for axis, points in AXES.items():
-        for value in points:
-            if (axis, value) in SAME:
-                continue
-            known = {line.draw for line in at(lines, axis, value)}
-            if known != set(range(arguments.draws)):
-                lines = [line for line in lines if (line.axis, line.value) != (axis, value)]
-                lines += lines_at(axis, value, arguments.draws)
-                write_lines(lines, arguments.data)
-                print(f"{axis} = {value:g} is done", flush=True)
+    points = [(axis, value) for axis, all_of in AXES.items() for value in all_of if (axis, value) not in SAME]
+    for count, (axis, value) in product(range(BATCH, arguments.draws + BATCH, BATCH), points):
+        known = at(lines, axis, value)
+        lines += next_lines(known, axis, value, min(count, arguments.draws))
+        write_lines(lines, arguments.data)
     print_tables(lines)
     plot(lines, arguments.picture)
 
