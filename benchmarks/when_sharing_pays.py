@@ -31,9 +31,9 @@ import numpy as np
 from bench_allocation import trained_contributions
 from fedwave import load_cell, problem_of_cell
 from fedwave.allocation import Allocation, AllocationProblem, Status, account, allocate
+from fedwave.allocation.schedule import handed_on
 from fedwave.intervals import Median, median_interval
 from fedwave.plots.style import new_figure, save_figure
-from fedwave.wireless.schedule import hand_on_blocks
 from when_planning_pays import MODEL_BITS, NUM_BLOCKS, NUM_DEVICES, draw
 
 AXES: dict[str, tuple[float, ...]] = {
@@ -130,35 +130,18 @@ def measured(problem: AllocationProblem, found: Allocation) -> tuple[float, floa
     return found.objective, found.upload_delay_s, upload_j, found.num_selected
 
 
-def handed_on(
+def played(
     problem: AllocationProblem, planned: Allocation, *, is_at_full_power: bool = False
 ) -> tuple[float, float, float, int]:
-    """Return the same of a plan whose blocks go on to others when they fall free."""
-    who = planned.selected
-    width = planned.bandwidth_of_device_hz
-    held = np.ones(who.size, dtype=np.int64)
-    if width is not None:
-        held = np.rint(width[who] / problem.bandwidth_hz).astype(np.int64)
-    gain, noise_w = problem.channel_gain[who], float(problem.block_noise_w[0])
-    power_w = planned.transmit_power_w[who]
-    if is_at_full_power:
-        power_w = np.minimum(problem.max_power_w[who], problem.rate.max_snr * noise_w * held / gain)
-    played = hand_on_blocks(
-        device=who,
-        num_held=held,
-        power_w=power_w,
-        max_power_w=problem.max_power_w[who],
-        gain=gain,
-        block_noise_w=noise_w,
-        bandwidth_hz=problem.bandwidth_hz,
-        num_blocks=problem.num_blocks,
-        model_bits=problem.model_bits,
-        rate=problem.rate,
-        min_snr=problem.min_snr,
-    )
+    """Return the same of a plan of whole blocks that go on to others when they fall free."""
     objective, before_s, before_j, uploads = measured(problem, planned)
-    upload_s = float(played.end_of_device_s(problem.num_devices).max())
-    upload_j = float(played.energy_j(problem.num_devices, radio=problem.radio).sum())
+    if is_at_full_power:  # on one block each
+        capped_w = problem.rate.max_snr * problem.block_noise_w[0] / problem.channel_gain
+        power_w = np.where(planned.block_of_device >= 0, np.minimum(problem.max_power_w, capped_w), 0.0)
+        planned = replace(planned, transmit_power_w=power_w)
+    schedule = handed_on(problem, planned)
+    upload_s = float(schedule.end_of_device_s(problem.num_devices).max())
+    upload_j = float(schedule.energy_j(problem.num_devices, radio=problem.radio).sum())
     saved = problem.delay_weight * (before_s - upload_s) + problem.energy_cost(
         np.array([before_j - upload_j])
     )
@@ -185,10 +168,10 @@ def lines_of(axis: str, value: float, seed: int, rules: Mapping[str, Sequence[st
             few = replace(problem, max_uploads=min(problem.num_blocks, problem.num_devices))
             yield line(access, LIMITED, solved(few))
         if access == "one-block":
-            yield line(access, AS_PLANNED, handed_on(problem, best))
-            yield line(access, FULL_POWER, handed_on(problem, best, is_at_full_power=True))
+            yield line(access, AS_PLANNED, played(problem, best))
+            yield line(access, FULL_POWER, played(problem, best, is_at_full_power=True))
         if access == "blocks":
-            yield line(access, HANDED_ON, handed_on(problem, best))
+            yield line(access, HANDED_ON, played(problem, best))
 
 
 def best_rules(lines: Sequence[Line]) -> dict[str, str]:

@@ -322,6 +322,14 @@ def test_a_size_of_contributions_that_are_not_normalised_is_refused() -> None:
             {"estimation": {"kind": "log-normal", "error_db": 3.0}},
             'cell.access = "tdma" needs cell.estimation = "exact", got "log-normal"',
         ),
+        (
+            {
+                "access": "one-block",
+                "work_conserving": True,
+                "estimation": {"kind": "log-normal", "error_db": 3.0},
+            },
+            'cell.work_conserving needs cell.estimation = "exact", got "log-normal"',
+        ),
     ],
 )
 def test_an_access_that_a_method_does_not_know_is_refused(changes: dict[str, Any], words: str) -> None:

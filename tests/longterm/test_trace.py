@@ -48,6 +48,9 @@ def test_another_access_than_one_block_each_is_refused() -> None:
     world = replace(trace.world, terms=replace(trace.world.terms, access="tdma"))
     with pytest.raises(ProblemError, match='one block each, got a cell with access = "tdma"'):
         Trace(world=world, planner=trace.planner, contribution=trace.contribution)
+    world = replace(trace.world, terms=replace(trace.world.terms, work_conserving=True))
+    with pytest.raises(ProblemError, match='a cell with access = "one-block" and work_conserving'):
+        Trace(world=world, planner=trace.planner, contribution=trace.contribution)
 
 
 def test_a_trace_with_luck_in_it_is_refused() -> None:

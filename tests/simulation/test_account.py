@@ -238,6 +238,8 @@ def test_what_cannot_be_accounted_is_said_in_one_line(rows: list[dict[str, float
 def test_another_access_than_one_block_each_is_refused() -> None:
     with pytest.raises(ProblemError, match='accounted with one block each, got cell.access = "tdma"'):
         account(cell_of({"access": "tdma"}), messages([UPLOAD]))
+    with pytest.raises(ProblemError, match="accounted with one block each, got cell.work_conserving"):
+        account(cell_of({"work_conserving": True}), messages([UPLOAD]))
 
 
 def test_an_empty_table_is_refused() -> None:

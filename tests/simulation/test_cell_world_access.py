@@ -10,6 +10,7 @@ import pytest
 
 from fedwave import load_cell
 from fedwave.allocation import account, violations
+from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from fedwave.selection import TopContribution
 from fedwave.server import CellPlanner, Outcome, Plan, Reports, RoundAims, Work
@@ -102,10 +103,11 @@ def test_shares_lie_side_by_side_in_the_picture_of_the_plan() -> None:
     assert (schedule.first_hz + schedule.width_hz)[-1] <= 6 * 360e3 * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("access", ["one-block", "blocks"])
 @pytest.mark.parametrize("seed", range(4))
-def test_blocks_that_fall_free_make_nobody_later_and_nothing_dearer(seed: int) -> None:
-    _, plan, rigid = play("blocks", seed=seed)
-    _, same, outcome = play("blocks", seed=seed, work_conserving=True)
+def test_blocks_that_fall_free_make_nobody_later_and_nothing_dearer(seed: int, access: str) -> None:
+    _, plan, rigid = play(access, seed=seed)
+    _, same, outcome = play(access, seed=seed, work_conserving=True)
     assert same.selected.tolist() == plan.selected.tolist()
     assert rigid.costs is not None
     assert outcome.costs is not None
@@ -115,6 +117,35 @@ def test_blocks_that_fall_free_make_nobody_later_and_nothing_dearer(seed: int) -
     schedule = outcome.costs.schedule
     assert schedule is not None
     assert schedule.end_of_device_s(N) == pytest.approx(outcome.costs.upload_time_s)
+    assert plan.allocation is not None
+    for device in plan.selected:  # each begins where it was planned
+        first = schedule.first_hz[(schedule.device == device) & (schedule.start_s == 0.0)].min()
+        assert first == plan.allocation.block_of_device[device] * 360e3
+
+
+def test_one_block_each_handed_on_is_faster_where_the_weak_are_heard_badly() -> None:
+    """Strong devices stop at the modem's cap, so their blocks fall free; the slowest upload takes them."""
+    shorter = []
+    for seed in range(4):
+        _, plan, rigid = play("one-block", seed=seed, noise_figure_db=25)
+        _, _, free = play("one-block", seed=seed, noise_figure_db=25, work_conserving=True)
+        assert rigid.costs is not None
+        assert free.costs is not None
+        assert plan.allocation is not None
+        shorter.append(rigid.costs.upload_time_s.max() - free.costs.upload_time_s.max())
+        sent_w = plan.allocation.transmit_power_w[plan.selected]
+        if shorter[-1] > 0.0:
+            last = int(np.argmax(rigid.costs.upload_time_s))
+            schedule = free.costs.schedule
+            assert schedule is not None
+            assert np.unique(schedule.first_hz[schedule.device == last]).size > 1
+        assert (sent_w > 0.0).all()
+    assert max(shorter) > 0.1
+
+
+def test_blocks_that_differ_are_not_handed_on() -> None:
+    with pytest.raises(ProblemError, match="cell.work_conserving needs blocks that are alike"):
+        play("one-block", work_conserving=True, interference={"averaged": False})
 
 
 def test_handing_on_pays_where_circuits_end_uploads_early() -> None:

@@ -36,12 +36,15 @@ def upload_schedule(
 
 
 def handed_on(problem: AllocationProblem, allocation: Allocation) -> UploadSchedule:
-    """Return the schedule of an allocation of whole blocks, those that fall free going on to others."""
+    """Return the schedule of an allocation of whole blocks, those that fall free going on to others.
+
+    Blocks must be alike: problems with another access than one-block have no others.
+    """
     width, who = allocation.bandwidth_of_device_hz, allocation.selected
-    assert width is not None  # by the access
+    held = np.ones(who.size) if width is None else width[who] / problem.bandwidth_hz
     return hand_on_blocks(
         device=who,
-        num_held=np.rint(width[who] / problem.bandwidth_hz).astype(np.int64),
+        num_held=np.rint(held).astype(np.int64),
         power_w=allocation.transmit_power_w[who],
         max_power_w=problem.max_power_w[who],
         gain=problem.channel_gain[who],
@@ -51,4 +54,5 @@ def handed_on(problem: AllocationProblem, allocation: Allocation) -> UploadSched
         model_bits=problem.model_bits,
         rate=problem.rate,
         min_snr=problem.min_snr,
+        first_block=allocation.block_of_device[who],
     )

@@ -98,6 +98,11 @@ class CellSection(CellConfig):
 
     def _check_method(self) -> None:
         """Refuse what nothing is proven for, or nobody plays, where blocks are shared in another way."""
+        if self.work_conserving and self.estimation.kind != "exact":
+            raise ConfigError(
+                f'cell.work_conserving needs cell.estimation = "exact", got "{self.estimation.kind}". Who '
+                "would end last is not known with other gains."
+            )
         if self.access == "one-block":
             return
         known = METHODS.get(self.method.kind)

@@ -138,10 +138,11 @@ def grants_of(facts: RoundFacts) -> dict[int, Grant]:
 def _schedule_of(facts: RoundFacts) -> tuple[str, UploadSchedule | None]:
     """Return the access and who sends when; None where each holds its block as long as it sends."""
     problem, costs = facts.plan.problem, facts.outcome.costs
+    if costs is not None and costs.schedule is not None:  # blocks that fall free go on to others
+        return "blocks", costs.schedule
     if problem is None or problem.access == "one-block":
         return "one-block", None
-    played = None if costs is None else costs.schedule  # where blocks that fall free go on to others
-    return problem.access, facts.plan.schedule if played is None else played
+    return problem.access, facts.plan.schedule
 
 
 def pieces_of(schedule: UploadSchedule, device: int) -> tuple[Piece, ...]:

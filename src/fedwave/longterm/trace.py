@@ -40,10 +40,11 @@ class Trace:
                 "a trace needs uploads that arrive for certain, got a cell with dropouts or packet errors. A "
                 "policy that knew the luck would beat any bound; leave them out."
             )
-        if self.world.terms.access != "one-block":
+        if self.world.terms.access != "one-block" or self.world.terms.work_conserving:
+            handed_on = " and work_conserving" if self.world.terms.work_conserving else ""
             raise ProblemError(
                 "a trace is bounded with one block each, got a cell with access = "
-                f'"{self.world.terms.access}". Use one-block.'
+                f'"{self.world.terms.access}"{handed_on}. Use one-block, and leave work_conserving out.'
             )
         if self.contribution.ndim != 2 or not np.isfinite(self.contribution).all():
             raise ProblemError(

@@ -107,10 +107,10 @@ def account(cell: Cell, messages: Messages) -> Account:
             f"the table has device {messages.device.max()}, but the cell has {cell.num_devices} devices, "
             "counted from 0. Give it more."
         )
-    if cell.config.access != "one-block":
+    if cell.config.access != "one-block" or cell.config.work_conserving:
+        given = f'access = "{cell.config.access}"' if cell.config.access != "one-block" else "work_conserving"
         raise ProblemError(
-            "messages of others are accounted with one block each, got cell.access = "
-            f'"{cell.config.access}". Leave it out.'
+            f"messages of others are accounted with one block each, got cell.{given}. Leave it out."
         )
     warnings: list[str] = []
     if cell.config.losses.dropout_probability > 0.0:

@@ -125,13 +125,17 @@ class CellWorld:
 
     def _handing_on(self, plan: Plan, allocation: Allocation, channel: ChannelDraw) -> UploadSchedule:
         """Return who holds which blocks when, as those that fall free go on to others."""
-        assert allocation.bandwidth_of_device_hz is not None  # by the access
+        if channel.channel_gain.ndim != 1 or np.ptp(channel.interference_w) > 0.0:
+            raise ProblemError(
+                "cell.work_conserving needs blocks that are alike, got gains or interference that differ "
+                "between them. Average them, as the 3GPP presets do, or leave it out."
+            )
         selected, terms = plan.selected, self.terms
+        width_hz = allocation.bandwidth_of_device_hz
+        held = np.ones(selected.size) if width_hz is None else width_hz[selected] / terms.bandwidth_hz
         return hand_on_blocks(
             device=selected,
-            num_held=np.rint(allocation.bandwidth_of_device_hz[selected] / terms.bandwidth_hz).astype(
-                np.int64
-            ),
+            num_held=np.rint(held).astype(np.int64),
             power_w=allocation.transmit_power_w[selected],
             max_power_w=self.fleet.max_power_w[selected],
             gain=channel.channel_gain[selected],
@@ -141,6 +145,7 @@ class CellWorld:
             model_bits=self.work.model_bits,
             rate=terms.rate,
             min_snr=terms.risks.planned_min_snr,
+            first_block=allocation.block_of_device[selected],
         )
 
     def _hindsight(

@@ -86,8 +86,11 @@ def hand_on_blocks(
     model_bits: float,
     rate: RateModel,
     min_snr: float = 0.0,
+    first_block: IntArray | None = None,
 ) -> UploadSchedule:
     """Return the schedule in which no block is idle that somebody can use; arrays have an entry per upload.
+
+    Each begins with ``num_held`` blocks from its ``first_block`` on; None: side by side from block 0.
 
     Whenever blocks are free, one after another goes to whoever would end last, or to the next who gains:
     whose rate grows, and whose SNR stays at ``min_snr`` and above what the modem needs. Blocks are alike.
@@ -107,12 +110,9 @@ def hand_on_blocks(
         _, snr, faster = link(i, len(blocks[i]) + 1)
         return bool(faster > speed[i] * (1.0 + _LITTLE) and snr >= floor)
 
-    blocks: list[list[int]] = []
-    taken = 0
-    for i in range(count):
-        blocks.append(list(range(taken, taken + int(num_held[i]))))
-        taken += int(num_held[i])
-    free = list(range(taken, num_blocks))
+    begin = np.cumsum(num_held) - num_held if first_block is None else first_block
+    blocks = [list(range(int(begin[i]), int(begin[i] + num_held[i]))) for i in range(count)]
+    free = sorted(set(range(num_blocks)).difference(*blocks))
     left_bits = np.full(count, model_bits)
     speed = np.array([link(i, len(blocks[i]))[2] for i in range(count)])
     active = {i for i in range(count) if speed[i] > 0.0}

@@ -72,7 +72,7 @@ class RadioTerms:
     report_bits: float = 0.0  # of a contribution report, which the paper neglects
     access: str = "one-block"  # how devices share the blocks: docs/allocation-accesses.md
     max_uploads: int | None = None  # at most so many devices upload; for the other accesses
-    work_conserving: bool = False  # with access "blocks": blocks that fall free go on to others
+    work_conserving: bool = False  # blocks that fall free go on to others
 
     @property
     def noise_w(self) -> float:

@@ -603,7 +603,14 @@ def test_noise_figure_and_density_become_one_number():
     ("changes", "words"),
     [
         ({"max_uploads": 3}, "max_uploads = 3 needs another access than one-block"),
-        ({"access": "tdma", "work_conserving": True}, 'work_conserving needs access = "blocks", got "tdma"'),
+        (
+            {"access": "tdma", "work_conserving": True},
+            'work_conserving needs access = "one-block" or "blocks", got "tdma"',
+        ),
+        (
+            {"work_conserving": True, "losses": {"packet_error_waterfall": 0.1}},
+            "work_conserving and losses.packet_error_waterfall are both given",
+        ),
         (
             {"access": "blocks", "losses": {"packet_error_waterfall": 0.1}},
             'access = "blocks" has no proof with losses.packet_error_waterfall',

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from fedwave.allocation import allocate
+from fedwave.server.round_problem import problem_of_cell
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.settings.load import load_cell
 from fedwave.wireless.settings.presets import CELL_PRESETS, preset_text
@@ -34,7 +36,28 @@ def test_cells_of_papers_have_ideal_radios_and_a_free_downlink(preset):
     assert cell.downlink is None
     assert cell.waiting.states == ()
     assert cell.config.idle_power_w == 0.0
-    assert not cell.fleet.min_frequency_hz.any()
+    slowest_hz = 0.3e9 if preset == "fedl2021-tdma" else 0.0
+    assert cell.fleet.min_frequency_hz.tolist() == [slowest_hz] * 3
+
+
+def test_fedl_in_turn_has_the_places_and_processors_of_fedl_and_one_band_for_all():
+    """FEDL's own power for slots: ln(1 + p h / (W N0)) = v with (v - 1) e^v + 1 = eta_2 h / (eta_1 W N0)."""
+    cell, other = (load_cell(name, num_devices=5, seed=3) for name in ("fedl2021-tdma", "fedl2021"))
+    assert cell.config.access == "tdma"
+    assert cell.config.num_blocks * cell.config.bandwidth_hz == 1e6
+    assert_allclose(cell.draw(0).channel_gain, other.draw(0).channel_gain)
+    assert_allclose(cell.fleet.max_frequency_hz, other.fleet.max_frequency_hz)
+    problem = problem_of_cell(cell, np.ones(5), model_bits=1e6, energy_weight=1.0, delay_weight=0.05)
+    found = allocate(problem, "fedl-power")
+    assert found.num_selected == 5  # FEDL chooses nobody
+    noise_w = 1e6 * 1e-16
+    for gain, power_w in zip(problem.channel_gain, found.transmit_power_w, strict=True):
+        v = np.log1p(power_w * gain / noise_w)
+        if power_w < 1.0 - 1e-9:  # Ptx_Max
+            assert_allclose((v - 1) * np.exp(v) + 1, 0.05 * gain / noise_w, rtol=1e-6)
+    assert (found.transmit_power_w < 0.999).any()
+    rates_bps = 1e6 * np.log2(1 + found.transmit_power_w * problem.channel_gain / noise_w)
+    assert_allclose(found.upload_delay_s, (1e6 / rates_bps).sum())  # one slot after another
 
 
 @pytest.mark.parametrize("preset", BARE)

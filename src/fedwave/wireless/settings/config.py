@@ -192,7 +192,7 @@ class CellConfig(Section):
         None, description="At most so many devices upload; for accesses other than one-block."
     )
     work_conserving: bool = Field(
-        False, description='Blocks that fall free go on to others; for access "blocks".'
+        False, description='Blocks that fall free go on to others; for access "one-block" and "blocks".'
     )
     redraw: Literal["static", "each-round"] = "static"
     channel: ChannelPart
@@ -234,14 +234,22 @@ class CellConfig(Section):
                 f"max_uploads = {self.max_uploads} needs another access than one-block, where num_blocks "
                 "limits uploads. Set access, or leave it out"
             )
-        if self.work_conserving and self.access != "blocks":
+        if self.work_conserving and self.access not in ("one-block", "blocks"):
             raise ValueError(
-                f'work_conserving needs access = "blocks", got "{self.access}". Only whole blocks fall free'
+                f'work_conserving needs access = "one-block" or "blocks", got "{self.access}". Only whole '
+                "blocks fall free"
             )
-        if self.access != "one-block" and self.losses.packet_error_waterfall is not None:
+        if self.losses.packet_error_waterfall is None:
+            return self
+        if self.access != "one-block":
             raise ValueError(
                 f'access = "{self.access}" has no proof with losses.packet_error_waterfall. Leave it out, '
                 "or use one-block"
+            )
+        if self.work_conserving:
+            raise ValueError(
+                "work_conserving and losses.packet_error_waterfall are both given. An upload on more blocks "
+                "has another SNR, and is lost more often than planned; keep one of them"
             )
         return self
 

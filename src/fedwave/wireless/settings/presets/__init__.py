@@ -15,6 +15,7 @@ CELL_PRESETS: tuple[str, ...] = (
     "rma-700mhz-bare",
     "chen2020",
     "fedl2021",
+    "fedl2021-tdma",
 )
 
 
