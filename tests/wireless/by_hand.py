@@ -34,7 +34,11 @@ def numbers(preset: str) -> dict[str, Any]:
     folder = resources.files("fedwave.wireless.settings.presets")
     text = folder.joinpath(f"{preset}.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
-    return {**numbers(table["preset"]), **table} if "preset" in table else table
+    if "preset" not in table:
+        return table
+    below = numbers(table["preset"])
+    tables = {key: {**below.get(key, {}), **value} for key, value in table.items() if isinstance(value, dict)}
+    return {**below, **table, **tables}
 
 
 def drawn(value: Any, size: int, rng: np.random.Generator) -> np.ndarray:
