@@ -58,6 +58,10 @@ RUNS = {
         "umi/ural",
         f"{STREET} cell.num_blocks=8 cell.access=blocks cell.work_conserving=true",
     ),
+    "one block each that goes on to others": (
+        "umi/ural",
+        f"{STREET} cell.num_blocks=8 cell.access=one-block cell.work_conserving=true",
+    ),
     "shares of a band": ("umi/ural", f"{STREET} cell.num_blocks=3 cell.access=shared-band"),
     "turns": ("umi/ural", f"{STREET} cell.num_blocks=3 cell.access=tdma cell.max_uploads=4"),
 }
@@ -156,7 +160,7 @@ def test_the_chosen_are_told_who_sends_when(name: str) -> None:
     assert isinstance(world, CellWorld)
     draw, terms, column = world.channel(0), world.terms, record.device_columns
     for device, grant in told.items():
-        assert grant.access == terms.access
+        assert grant.access == ("blocks" if terms.work_conserving else terms.access)
         bits, joules = 0.0, 0.0
         for one in grant.pieces:
             noise_w = one.width_hz * (draw.interference_w[0] / terms.bandwidth_hz + terms.noise_psd_w_per_hz)
