@@ -75,6 +75,54 @@ def test_the_curve_ends_where_the_optimum_is(page: Page) -> None:
     assert len(curve["bound"]) == len(curve["delay_s"]) - 1
 
 
+@pytest.mark.parametrize("access", ["one-block", "blocks", "shared-band", "tdma"])
+def test_the_picture_of_the_band_is_the_allocation(page: Page, access: str) -> None:
+    asked = question(page, seed=2, num_blocks=6, access=access)
+    view = asked["view"]
+    cell = load_cell("umi-3.5ghz", num_devices=30, seed=2, overrides={"num_blocks": 6, "access": access})
+    problem = problem_of_cell(
+        cell,
+        np.random.default_rng(2).uniform(0, 2, 30),
+        **{name: view[name] for name in ("model_bits", "energy_weight", "delay_weight")},
+    )
+    best, shown = allocate(problem), page.ask("cell", asked).json["optimal"]
+    uploads, drawn = shown["uploads"], shown["schedule"]
+    assert shown["objective"] == best.objective
+    assert uploads["device"] == drawn["device"] == best.selected.tolist()
+    first, width = np.array(drawn["first"]), np.array(drawn["width"])
+    np.testing.assert_allclose(uploads["block"], first)
+    np.testing.assert_allclose(uploads["width"], width)
+    np.testing.assert_allclose(uploads["start_s"], drawn["start_s"])
+    held_s = np.array(drawn["end_s"]) - np.array(drawn["start_s"])
+    np.testing.assert_allclose(held_s, uploads["delay_s"])
+    assert max(drawn["end_s"]) == pytest.approx(best.upload_delay_s)
+    sent = 10 ** (np.array(uploads["sinr_db"]) / 10)
+    rate = width * problem.bandwidth_hz * problem.rate.spectral_efficiency(sent)
+    np.testing.assert_allclose(held_s * rate, view["model_bits"], rtol=1e-9)
+    if access == "tdma":
+        assert set(width) == {6.0}
+        np.testing.assert_allclose(drawn["start_s"][1:], drawn["end_s"][:-1])
+    elif access == "shared-band":
+        np.testing.assert_allclose(first[1:], (first + width)[:-1])
+        assert (first + width)[-1] <= 6 * (1 + 1e-9)
+    else:
+        taken = [int(b) + k for b, w in zip(first, width, strict=True) for k in range(round(w))]
+        assert sorted(taken) == list(range(6))
+
+
+def test_blocks_that_fall_free_go_on_in_the_picture(page: Page) -> None:
+    asked = question(page, access="blocks")  # its uploads do not all end together
+    handed = {**asked, "view": asked["view"] | {"work_conserving": True}}
+    for name in ("optimal", "threshold"):
+        before = page.ask("methods", asked).json[name]
+        after = page.ask("methods", handed).json[name]
+        assert after["objective"] == before["objective"]
+        assert len(after["schedule"]["device"]) > len(before["schedule"]["device"])
+        assert max(after["schedule"]["end_s"]) <= max(before["schedule"]["end_s"]) * (1 + 1e-12)
+    told = page.ask("cell", handed).json["optimal"]["schedule"]
+    assert told == page.ask("methods", {**handed, "methods": ["optimal"]}).json["optimal"]["schedule"]
+
+
 def test_nobody_uploading_is_an_answer(page: Page) -> None:
     asked = question(page, "paper", delay_weight=1e6)
     found = page.ask("cell", asked)

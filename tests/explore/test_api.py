@@ -13,7 +13,10 @@ def test_the_page_starts_with_all_cells(page: Page) -> None:
     assert start["first_source"] == "umi-3.5ghz"
     assert start["first_tab"] == "cell"
     assert "paper" in start["sources"]
-    assert start["methods"] == list(METHODS)
+    assert start["methods"]["one-block"] == list(METHODS)
+    for access, names in start["methods"].items():
+        assert names == [name for name in METHODS if access in METHODS[name].accesses]
+    assert set(start["methods"]) == {"one-block", "blocks", "shared-band", "tdma"}
 
 
 def test_a_map_is_sent_once(page: Page) -> None:
@@ -70,6 +73,9 @@ def test_wrong_questions_get_one_line(page: Page, name: str, content: dict[str, 
         {"bandwidth_hz": 1e999},
         {"model_bits": 1e31},
         {"contribution": "<b>"},
+        {"access": "fdma"},
+        {"access": "tdma", "work_conserving": True},
+        {"access": "blocks", "max_uploads": 0},
         {"channel": {"kind": "file", "path": "/etc/passwd"}},
     ],
 )
@@ -85,3 +91,18 @@ def test_methods_and_kinds_must_be_known(page: Page) -> None:
     assert 'got "best"' in page.ask("methods", {**asked, "methods": ["best"]}).json["error"]
     assert "list of names" in page.ask("methods", {**asked, "methods": "optimal"}).json["error"]
     assert 'Did you mean "toml"' in page.ask("export", {**asked, "kind": "tom"}).json["error"]
+
+
+def test_a_source_says_which_accesses_it_cannot_be_shared_by_and_why(page: Page) -> None:
+    assert set(page.ask("defaults", {"source": "umi-3.5ghz"}).json["refusals"].values()) == {""}
+    paper = page.ask("defaults", {"source": "paper"}).json["refusals"]
+    assert paper.pop("one-block") == ""
+    for access, why in paper.items():
+        assert f'access "{access}" needs blocks that are alike' in why
+        assert why == page.ask("cell", question(page, "paper", access=access)).json["error"]
+
+
+def test_the_curve_over_the_delay_is_of_one_block_each(page: Page) -> None:
+    answer = page.ask("curve", question(page, access="tdma"))
+    assert answer.status == 422
+    assert 'is of one block each, got access "tdma"' in answer.json["error"]

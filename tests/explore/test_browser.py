@@ -159,7 +159,7 @@ def test_every_picture_is_drawn_and_can_be_saved(browser: Any, address: str) -> 
             "rows => rows.map(r => r.dataset.method)"
         )
         assert methods == list(METHODS)
-        for card in ("map", "split", "curve", "front"):
+        for card in ("map", "split", "schedule", "curve", "front"):
             assert page.locator(f"#card-{card} .body svg").count() == 1
             for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
                 with page.expect_download() as saving:
@@ -172,6 +172,62 @@ def test_every_picture_is_drawn_and_can_be_saved(browser: Any, address: str) -> 
         assert page.locator("#card-curve .bound").count() == 1
         assert page.locator("#card-curve circle.f-ives").count() >= 1
         assert page.locator("#card-front circle.here").count() == 1
+
+
+def test_a_band_is_shared_in_every_way_and_drawn(browser: Any) -> None:
+    with explorer("umi-3.5ghz", "-n", "30") as address, opened(browser, address) as page:
+        worth = {}
+        for access in ("one-block", "blocks", "shared-band", "tdma"):
+            page.select_option("#access", access)
+            page.wait_for_timeout(200)
+            page.wait_for_selector(READY, timeout=60_000)
+            shown = page.locator("#card-methods tr[data-method]").evaluate_all(
+                "rows => rows.map(r => r.dataset.method)"
+            )
+            assert shown == [name for name in METHODS if access in METHODS[name].accesses]
+            uploads = len(assignment(page).split())
+            assert page.locator("#card-schedule rect.piece").count() == uploads
+            held = [float(one) for one in str(page.get_attribute("#card-map svg", "data-held")).split()]
+            columns = page.locator("#card-map rect.column.used").count()
+            if access == "tdma":
+                assert held == [20.0] * uploads
+                assert columns == uploads
+            else:
+                assert sum(held) <= 20 * (1 + 1e-9)
+                assert columns == (uploads if access == "shared-band" else round(sum(held)))
+            assert page.locator("#card-curve").is_visible() == (access == "one-block")
+            assert page.locator("#card-front .body svg").count() == 1
+            worth[access] = float(page.get_attribute("body", "data-objective"))
+        rows = page.locator("#card-accesses tr[data-access]").evaluate_all(
+            "rows => rows.map(r => [r.dataset.access, r.cells[1].textContent])"
+        )
+        assert {name: float(text) for name, text in rows} == pytest.approx(worth, rel=1e-3)
+        assert worth["shared-band"] >= worth["blocks"] >= worth["one-block"] * (1 - 1e-6)
+        page.locator("#card-accesses tr[data-access=blocks]").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(200)
+        page.wait_for_selector(READY, timeout=60_000)
+        assert page.input_value("#access") == "blocks"
+        pieces = page.locator("#card-schedule rect.piece").count()
+        page.check("#work_conserving")
+        page.wait_for_timeout(200)
+        page.wait_for_selector(READY, timeout=60_000)
+        assert page.locator("#card-schedule rect.piece").count() > pieces
+        page.fill("#max_uploads", "3")
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(200)
+        page.wait_for_selector(READY, timeout=60_000)
+        assert len(assignment(page).split()) == 3
+        page.locator("#card-schedule rect.piece").first.hover(force=True)
+        assert re.search(r"device \d+\n.*block", page.inner_text("#tooltip"))
+
+
+def test_what_a_cell_cannot_be_shared_by_says_why(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        off = page.locator("#access option:disabled").evaluate_all("all => all.map(o => [o.value, o.title])")
+        assert [name for name, _ in off] == ["blocks", "shared-band", "tdma"]
+        assert all("needs blocks that are alike" in why for _, why in off)
+        assert page.locator("#card-accesses tr.refused").count() == 3
 
 
 def test_a_method_is_shown_on_the_map_by_keyboard(browser: Any, address: str) -> None:

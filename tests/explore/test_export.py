@@ -30,6 +30,7 @@ VIEWS: dict[str, dict[str, Any]] = {
     "uma-2ghz": {"round_index": 2, "model_bits": 1.25e6, "contribution": "equal"},
     "chen2020": {"energy_weight": 0.02, "num_samples": 3},
     "fedl2021": {"mean_contribution": 0.7},
+    "rma-700mhz": {"access": "tdma", "max_uploads": 9, "num_blocks": 7},
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedwave import run_experiment
 from fedwave.errors import RunError
 from fedwave.experiments.load import load_experiment
 from fedwave.explore.run_view import RunView
@@ -53,6 +54,30 @@ def test_who_was_selected_and_what_each_device_spent(street_run: Path) -> None:
             assert value == pytest.approx(spent, rel=1e-12)
     assert found["battery"] is None
     assert found["planner"] == {}
+
+
+@pytest.mark.parametrize("access", ["shared-band", "tdma"])
+def test_a_round_of_shares_and_turns_is_replayed(access: str, tmp_path: Path) -> None:
+    settings = ["num_rounds=1", "data.dataset=digits", "partition.num_devices=16", "cell.num_blocks=3"]
+    experiment = load_experiment("umi/ural", [*settings, f"cell.access={access}"])
+    folder = run_experiment(experiment, tmp_path / "run").path
+    found = RunView.open(folder).round(0)
+    rows = [row for row in rows_of(folder, "devices.csv") if int(row["block"]) >= 0]
+    uploads = found["uploads"]
+    assert found["access"] == access
+    assert len(uploads["device"]) == len(rows) > 3
+    assert experiment.cell is not None
+    width = [float(row["bandwidth_hz"]) / experiment.cell.bandwidth_hz for row in rows]
+    assert uploads["width"] == pytest.approx(width)
+    assert uploads["start_s"] == pytest.approx([float(row["upload_start_s"]) for row in rows])
+    if access == "tdma":
+        assert uploads["width"] == pytest.approx([3.0] * len(rows))
+        ends = np.add(uploads["start_s"], uploads["delay_s"])
+        assert uploads["start_s"][1:] == pytest.approx(ends[:-1].tolist())
+        assert uploads["block"] == [0] * len(rows)
+    else:
+        assert uploads["block"] == pytest.approx([sum(width[:k]) for k in range(len(rows))])
+        assert 2.5 < sum(width) <= 3 * (1 + 1e-9)
 
 
 def test_a_round_is_replayed_as_it_was_played(street_run: Path) -> None:

@@ -31,6 +31,23 @@ def test_a_preset_is_shown_as_it_is(name: str) -> None:
     assert view.max_power_w >= given.fleet.max_power_w.max() * (1 - 1e-12)
 
 
+def test_an_access_and_its_limits_are_settings_of_the_cell(tmp_path: Path) -> None:
+    source = Source.preset("umi-3.5ghz")
+    first = source.first_view(num_devices=12, seed=0)
+    view = changed(first, access="blocks", work_conserving=True, max_uploads=4)
+    assert source.overrides(view) == {"access": "blocks", "work_conserving": True, "max_uploads": 4}
+    problem = Workbench.of([source]).problem(source, view)
+    assert (problem.access, problem.max_uploads) == ("blocks", 4)
+    file = tmp_path / "cell.toml"
+    file.write_text('preset = "umi-3.5ghz"\naccess = "blocks"\nwork_conserving = true\n')
+    own = Source.file(file)
+    shown = own.first_view(num_devices=12, seed=0)
+    assert (shown.access, shown.work_conserving, shown.max_uploads) == ("blocks", True, None)
+    assert own.overrides(shown) == {}
+    turns = own.overrides(changed(shown, access="tdma", work_conserving=False))
+    assert turns == {"access": "tdma", "work_conserving": False}
+
+
 def test_the_first_weights_are_those_that_fedwave_cell_prints() -> None:
     printed = describe_cell(load_cell("umi-3.5ghz", num_devices=100, seed=0)).suggested_weights
     view = Source.preset("umi-3.5ghz").first_view(num_devices=100, seed=0)

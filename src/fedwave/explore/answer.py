@@ -18,9 +18,11 @@ from fedwave.allocation import (
     objective_terms,
     pareto_front,
 )
+from fedwave.allocation.schedule import handed_on, upload_schedule
+from fedwave.errors import ConfigError
 from fedwave.explore.delay_curve import delay_curve, ives_start_s, ives_steps
 from fedwave.json_values import json_value
-from fedwave.units import FloatArray, linear_to_db
+from fedwave.units import FloatArray, IntArray, linear_to_db
 from fedwave.wireless.cell import Cell
 
 _TENTH, _HUNDREDTH, _TEN_THOUSANDTH = 1, 2, 4  # digits that a picture can show
@@ -57,12 +59,16 @@ def places_of(cell: Cell, channel_gain: FloatArray) -> dict[str, Any]:
     return found
 
 
-def allocation_of(problem: AllocationProblem, timed: TimedAllocation) -> dict[str, Any]:
-    """Return an allocation: its objective term by term, and a row for each upload."""
+def allocation_of(
+    problem: AllocationProblem, timed: TimedAllocation, *, hands_on: bool = False
+) -> dict[str, Any]:
+    """Return an allocation: its objective term by term, a row for each upload, and the band over time."""
     found = timed.allocation
     entry = account(problem, found)
     device = found.selected
-    block = found.block_of_device[device]
+    width = found.bandwidth_of_device_hz
+    held = np.ones(device.size) if width is None else width[device] / problem.bandwidth_hz
+    schedule = handed_on(problem, found) if hands_on else upload_schedule(problem, found)
     answer: dict[str, Any] = json_value(
         {
             "method": found.method,
@@ -90,28 +96,48 @@ def allocation_of(problem: AllocationProblem, timed: TimedAllocation) -> dict[st
             ],
             "uploads": {
                 "device": device.tolist(),
-                "block": block.tolist(),
+                "block": first_block(problem.access, found.block_of_device[device], held),
+                "width": held,
+                "start_s": entry.upload_start_s[device],
                 "power_w": found.transmit_power_w[device],
-                "sinr_db": linear_to_db(problem.snr_of(device, block, found.transmit_power_w[device])),
+                "sinr_db": entry.sinr_db[device],
                 "delay_s": entry.upload_delay_s[device],
                 "energy_j": entry.upload_energy_j[device],
                 "success": entry.success_probability[device],
+            },
+            "schedule": {
+                "device": schedule.device,
+                "first": schedule.first_hz / problem.bandwidth_hz,
+                "width": schedule.width_hz / problem.bandwidth_hz,
+                "start_s": schedule.start_s,
+                "end_s": schedule.end_s,
+                "power_w": schedule.power_w,
             },
         }
     )
     return answer
 
 
+def first_block(access: str, block: IntArray, width: FloatArray) -> list[Any]:
+    """Return where each upload's hertz begin, in blocks; shares lie side by side in the order of devices."""
+    found: list[Any] = (np.cumsum(width) - width if access == "shared-band" else block).tolist()
+    return found
+
+
 def methods_of(
-    problem: AllocationProblem, methods: Iterable[str] | None, *, seed: int
+    problem: AllocationProblem, methods: Iterable[str] | None, *, seed: int, hands_on: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """Return the allocation of each method, by default of all."""
+    """Return the allocation of each method, by default of all that know the problem's access."""
     compared = compare_methods(problem, methods, seed=seed)
-    return {name: allocation_of(problem, timed) for name, timed in compared.items()}
+    return {name: allocation_of(problem, timed, hands_on=hands_on) for name, timed in compared.items()}
 
 
 def curve_of(problem: AllocationProblem) -> dict[str, Any]:
     """Return the objective over the upload delay, its proven bound, and the steps of IVES."""
+    if problem.access != "one-block":
+        raise ConfigError(
+            f'the curve over the delay is of one block each, got access "{problem.access}". Use one-block.'
+        )
     optimal = allocate(problem)
     start_s = ives_start_s(problem)
     curve = delay_curve(problem, optimal, slowest_s=start_s)

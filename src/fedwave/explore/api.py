@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedwave import __version__
 from fedwave.allocation import METHODS, AllocationProblem
+from fedwave.allocation.access.checks import ACCESSES
 from fedwave.errors import ConfigError, FedwaveError, did_you_mean
 from fedwave.explore.answer import curve_of, front_of, map_of, methods_of
 from fedwave.explore.export import as_problem_file, as_python, as_toml
@@ -60,7 +61,10 @@ class Api:
             "sources": list(self.workbench.sources),
             "first_source": self.first_source or next(iter(self.workbench.sources)),
             "first_tab": "cell" if self.first_source else "runs",
-            "methods": list(METHODS),
+            "methods": {
+                access: [name for name, method in METHODS.items() if access in method.accesses]
+                for access in ACCESSES
+            },
             "num_runs": len(self.runs),
         }
 
@@ -75,6 +79,8 @@ class Api:
             "is_normalised": source.config.normalised,
             "is_redrawn": source.config.redraw == "each-round",
             "has_deadline": source.config.losses.deadline_s is not None,
+            "has_max_uploads": source.config.max_uploads is not None,
+            "refusals": self.workbench.refusals(source, view),
         }
 
     def cell(self, asked: Asked) -> dict[str, Any]:
@@ -87,16 +93,20 @@ class Api:
             "map_key": key,
             "map": None if asked.get("map_key") == key else map_of(cell, problem),
             "warnings": list(cell.warnings),
-            "optimal": methods_of(problem, ["optimal"], seed=view.seed)["optimal"],
+            "optimal": methods_of(problem, ["optimal"], seed=view.seed, hands_on=view.work_conserving)[
+                "optimal"
+            ],
         }
 
     def methods(self, asked: Asked) -> dict[str, Any]:
         """Return the allocations of the named methods."""
         _, view, problem = self._problem(asked)
-        names = asked.get("methods", list(METHODS))
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        names = asked.get("methods")
+        if names is not None and not (
+            isinstance(names, list) and all(isinstance(name, str) for name in names)
+        ):
             raise ConfigError(f"methods must be a list of names, got {names!r}. Leave it out for all.")
-        return methods_of(problem, names, seed=view.seed)
+        return methods_of(problem, names, seed=view.seed, hands_on=view.work_conserving)
 
     def curve(self, asked: Asked) -> dict[str, Any]:
         """Return the objective over the delay."""
@@ -142,7 +152,7 @@ class Api:
             "source": source.name,
             "view": view.model_dump(),
             "facts": described.facts,
-            "methods": methods_of(problem, None, seed=view.seed),
+            "methods": methods_of(problem, None, seed=view.seed, hands_on=view.work_conserving),
         }
 
     def _source(self, asked: Asked) -> Source:

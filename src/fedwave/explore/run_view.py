@@ -12,7 +12,7 @@ import numpy as np
 
 from fedwave.errors import RunError
 from fedwave.experiments.schema import Experiment
-from fedwave.explore.answer import places_of
+from fedwave.explore.answer import first_block, places_of
 from fedwave.explore.live_table import LiveTable
 from fedwave.json_values import json_value
 from fedwave.runs.compare import FinishedRun
@@ -131,14 +131,22 @@ class RunView:
         nothing = np.full(shape[1], np.nan)
         with np.errstate(invalid="ignore"):
             sinr_db = linear_to_db(row.get("sinr", nothing)[device])
+        section = self.experiment.cell
+        access = "one-block" if section is None else section.access
+        held = np.ones(device.size)
+        if section is not None and "bandwidth_hz" in row:
+            held = row["bandwidth_hz"][device] / section.bandwidth_hz
         return {
             "round": round_index,
+            "access": access,
             "ids": ids.tolist(),
             "contribution": json_value(row.get("scaled_contribution", nothing)),
             "noise_w": self._noise_w(round_index, shape[1]),
             "uploads": {
                 "device": device.tolist(),
-                "block": row["block"][device].tolist(),
+                "block": first_block(access, row["block"][device], held),
+                "width": json_value(held),
+                "start_s": json_value(row.get("upload_start_s", np.zeros(shape[1]))[device]),
                 "power_w": json_value(row["transmit_power_w"][device]),
                 "sinr_db": json_value(sinr_db),
                 "delay_s": json_value(row["upload_time_s"][device]),

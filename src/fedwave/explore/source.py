@@ -27,6 +27,7 @@ MOST_BLOCKS = 1_000
 Quantity = Annotated[float, Field(ge=1e-30, le=1e30)]
 Weight = Annotated[float, Field(ge=0.0, le=1e30)]
 ContributionKind = Literal["uniform", "exponential", "equal"]
+Access = Literal["one-block", "blocks", "shared-band", "tdma"]
 
 
 class CellView(Section):
@@ -39,6 +40,9 @@ class CellView(Section):
     bandwidth_hz: Quantity
     max_power_w: Quantity | None  # the largest of the fleet; None: it comes from a file
     deadline_s: Quantity | None = None  # of the whole round
+    access: Access = "one-block"
+    max_uploads: PositiveInt | None = None  # None: no limit
+    work_conserving: bool = False  # blocks that fall free go on to others
     model_bits: Quantity
     energy_weight: Weight
     delay_weight: Weight
@@ -156,6 +160,9 @@ class Source:
                 "bandwidth_hz": self.config.bandwidth_hz,
                 "max_power_w": self.largest_power_w,
                 "deadline_s": self.config.losses.deadline_s,
+                "access": self.config.access,
+                "max_uploads": self.config.max_uploads,
+                "work_conserving": self.config.work_conserving,
                 "model_bits": described.budget.model_bits,
                 "mean_contribution": _NORMALISED_MEAN if self.config.normalised else 1.0,
                 **weights,
@@ -174,6 +181,9 @@ class Source:
             changes["fleet"] = self._power(view.max_power_w)
         if view.deadline_s != self.config.losses.deadline_s and view.deadline_s is not None:
             changes["losses"] = {"deadline_s": view.deadline_s}
+        for name in ("access", "max_uploads", "work_conserving"):
+            if getattr(view, name) not in (None, getattr(self.config, name)):
+                changes[name] = getattr(view, name)
         return changes
 
     def _power(self, largest_w: float) -> Settings:

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedwave.allocation import AllocationProblem
-from fedwave.errors import ConfigError, did_you_mean
+from fedwave.allocation.access.checks import ACCESSES
+from fedwave.errors import ConfigError, FedwaveError, did_you_mean
 from fedwave.explore.source import CellView, Source
 from fedwave.server import problem_of_cell
 from fedwave.units import FloatArray
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # cells are shown without it
     from fedwave.explore.run_view import RunView
 
 FIRST = "umi-3.5ghz"  # where nothing is named
-_KEPT_CELLS = 3  # each may hold a gain for every device and block
+_KEPT_CELLS = 5  # one of each access, and the one before; each may hold a gain for every device and block
 
 
 def contributions(view: CellView) -> FloatArray:
@@ -69,14 +70,29 @@ class Workbench:
 
     def problem(self, source: Source, view: CellView) -> AllocationProblem:
         """Return problem (P) of the view's round."""
+        return self._problem(self.cell(source, view), view)
+
+    def refusals(self, source: Source, view: CellView) -> dict[str, str]:
+        """Return, for every access, why the view's cell cannot be shared so; "" where it can."""
+        cell, found = self.cell(source, view), {}
+        for access in ACCESSES:
+            try:
+                self._problem(cell, view, access=access)
+                found[access] = ""
+            except FedwaveError as error:
+                found[access] = str(error)
+        return found
+
+    def _problem(self, cell: Cell, view: CellView, **link: Any) -> AllocationProblem:
         return problem_of_cell(
-            self.cell(source, view),
+            cell,
             contributions(view),
             round_index=view.round_index,
             num_samples=view.num_samples,
             model_bits=view.model_bits,
             energy_weight=view.energy_weight,
             delay_weight=view.delay_weight,
+            **link,
         )
 
 

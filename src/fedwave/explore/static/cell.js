@@ -1,15 +1,18 @@
 // The cell tab: asks for the optimum first, then for what takes longer, and starts over when a slider moves.
+import { ACCESSES, SIMPLE, accessTable, bestSimple, lossText } from "./accesses.js";
 import { ask, showError } from "./ask.js";
 import { Chart, range } from "./chart.js";
 import { Controls } from "./controls.js";
 import { digits, el, find, si, svg } from "./dom.js";
 import { CellMap } from "./map.js";
 import { saveButtons, saveText } from "./save.js";
+import { SHARES, schedulePicture, usedShare } from "./schedule.js";
 
 const NAMES = {
   optimal: "URAL (optimal)", threshold: "Threshold", "value-rate": "Value-rate", "proportional-fair": "Proportional fair", ives: "URAL (IVES)",
-  "ives-multistart": "IVES, many starts", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", "fedl-power": "FEDL's powers",
+  "ives-multistart": "IVES, many starts", greedy: "Greedy", random: "Random", chen2020: "Chen 2020", "fedl-power": "FEDL's powers", "equal-split": "Equal split",
 };
+const HEADINGS = { "one-block": "Who uploads, and on which block", blocks: "Who uploads, and on which blocks", "shared-band": "Who uploads, and over what share of the band", tdma: "Who uploads, and when" };
 const MANY_PAIRS = 200_000; // above, methods and points of the front are asked for one by one
 const RATIOS = [0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.178, 0.316, 0.562, 1, 1.78, 3.16, 5.62, 10, 17.8, 31.6, 56.2, 100];
 const FEW_RATIOS = [1, 0.01, 0.1, 10, 100];
@@ -21,21 +24,27 @@ export class CellTab {
     this.shown = "optimal";
     this.cards = {};
     find("cell-cards").replaceChildren(
-      this.card("map", "Who uploads, and on which block", "c6 tall", "who-uploads"),
-      this.card("split", "Objective: U − η₁E − η₂T", "c6", "objective"),
-      this.card("methods", "Every method on this problem", "c6"),
-      this.card("curve", "Objective over delay: where IVES stops", "c6", "objective-over-delay"),
-      this.card("front", "Energy against delay", "c6", "pareto-front"));
+      el("div", { class: "column-of-cards" },
+        this.card("map", "Who uploads, and on which block", 1, "who-uploads"),
+        this.card("schedule", "The band over time", 4, "band-over-time"),
+        this.card("curve", "Objective over delay: where IVES stops", 6, "objective-over-delay")),
+      el("div", { class: "column-of-cards" },
+        this.card("split", "Objective: U − η₁E − η₂T", 2, "objective"),
+        this.card("methods", "Every method on this problem", 3),
+        this.card("accesses", "The same cell, shared in every way", 5),
+        this.card("front", "Energy against delay", 7, "pareto-front")));
   }
 
-  card(key, title, size, file = null) {
-    const body = el("div", { class: "body" }), note = el("p", { class: "note" });
-    this.cards[key] = { body, note };
+  // The place is that of a card where all stand in one column.
+  card(key, title, place, file = null) {
+    const body = el("div", { class: "body" }), note = el("p", { class: "note" }), heading = el("h2", {}, title);
+    this.cards[key] = { body, note, heading };
     const save = file ? saveButtons(file, () => body.querySelector("svg"), () => this.toml ?? "") : null;
-    return el("section", { class: `card ${size}`, id: `card-${key}`, "aria-label": title }, el("div", { class: "head" }, el("h2", {}, title), save), note, body);
+    return el("section", { class: `card place-${place}`, id: `card-${key}`, "aria-label": title }, el("div", { class: "head" }, heading, save), note, body);
   }
 
   async open(source) {
+    document.body.dataset.state = "busy";
     try {
       const answer = await ask("defaults", { source });
       this.source = source;
@@ -87,20 +96,54 @@ export class CellTab {
     this.drawMap();
     this.drawSplit();
     find("status").textContent = `${answer.optimal.num_selected} of ${digits(this.places.num_devices, 6)} upload · ${proven(answer.optimal)} · answered in ${Math.round(performance.now() - began)} ms`;
-    for (const key of ["methods", "curve", "front"]) this.cards[key].body.classList.add("stale");
+    this.drawSchedule();
+    for (const key of ["methods", "accesses", "curve", "front"]) this.cards[key].body.classList.add("stale");
     const { num_devices: n, num_blocks: m } = question.view;
     const isLarge = n * m > MANY_PAIRS;
-    const others = this.start.methods.filter((name) => name !== "optimal");
+    const others = this.start.methods[question.view.access].filter((name) => name !== "optimal");
     for (const names of isLarge ? others.map((name) => [name]) : [others]) {
       if (this.isDirty) return;
       Object.assign(this.methods, await ask("methods", { ...question, methods: names }));
       this.drawMethods();
     }
-    if (this.shown !== "optimal") { this.drawMap(); this.drawSplit(); }
+    if (this.shown !== "optimal") { this.drawMap(); this.drawSplit(); this.drawSchedule(); }
+    find("card-curve").hidden = question.view.access !== "one-block"; // IVES and the matching at a delay are of one block each
     if (this.isDirty) return;
-    this.drawCurve(await ask("curve", question));
+    if (question.view.access === "one-block") this.drawCurve(await ask("curve", question));
+    await this.answerAccesses(question, isLarge);
     await this.answerFront(question, isLarge);
     if (!this.isDirty) this.toml = (await ask("export", { ...question, kind: "toml" })).text;
+  }
+
+  // The optimum, and the simple rules unless that takes long, of every access that the cell can be shared by.
+  async answerAccesses(question, isLarge) {
+    const { access: chosen } = question.view;
+    const found = { [chosen]: this.methods };
+    for (const access of Object.keys(ACCESSES)) {
+      this.drawAccesses(found, chosen);
+      if (this.isDirty) return;
+      if (found[access] || this.about.refusals[access]) continue;
+      const view = { ...question.view, access, work_conserving: false, ...(access === "one-block" ? { max_uploads: null } : {}) };
+      found[access] = await ask("methods", { source: question.source, view, methods: isLarge ? ["optimal"] : ["optimal", ...SIMPLE] });
+    }
+    this.drawAccesses(found, chosen);
+  }
+
+  drawAccesses(found, chosen) {
+    const { body, note } = this.cards.accesses;
+    body.classList.remove("stale");
+    body.replaceChildren(accessTable({ found, refusals: this.about.refusals, chosen, unit: this.unit, onChoose: (access) => this.controls.choose(access) }));
+    const alone = found["one-block"]?.optimal.objective, best = Object.entries(found).reduce((one, other) => (other[1].optimal.objective > one[1].optimal.objective ? other : one));
+    const gain = alone > 0 && best[0] !== "one-block" ? `${ACCESSES[best[0]]} is worth ${digits(best[1].optimal.objective / alone, 3)} times one block each here. ` : "";
+    note.textContent = `${gain}Choose a row to see it.`;
+  }
+
+  drawSchedule() {
+    const found = this.allocation, { body, note } = this.cards.schedule, { access, num_blocks: numBlocks } = this.controls.view;
+    if (found.num_selected === 0) { body.replaceChildren(); note.textContent = "Nobody uploads."; return; }
+    body.replaceChildren(schedulePicture({ schedule: found.schedule, method: found.method, numBlocks, units: !this.about.is_normalised }));
+    const isHanded = found.schedule.device.length > found.num_selected && this.controls.view.work_conserving;
+    note.textContent = `${NAMES[found.method] ?? found.method}: ${SHARES[access]}. ${digits(100 * usedShare(found.schedule, numBlocks), 3)} % of the band's time is in use until the last upload ends.${isHanded ? " Pale: blocks that others have left." : ""}`;
   }
 
   async answerFront(question, isLarge) {
@@ -118,11 +161,14 @@ export class CellTab {
     }
   }
 
-  get allocation() { return this.methods[this.shown] ?? this.methods.optimal; }
+  get allocation() {
+    return this.methods[this.shown] ?? this.methods.optimal;
+  }
 
   drawMap() {
     const found = this.allocation;
-    this.map.setUploads(found.uploads, this.places.noise_w, found.method);
+    this.map.setUploads(found.uploads, this.places.noise_w, found.method, { access: this.controls.view.access });
+    this.cards.map.heading.textContent = HEADINGS[this.controls.view.access];
     this.cards.map.note.textContent = [`${NAMES[found.method] ?? found.method}: ${found.num_selected} of ${digits(this.places.num_devices, 6)} devices upload within ${si(found.upload_delay_s, this.unit("s"))}`, found.reason].filter(Boolean).join("; ") + ".";
     this.cards.map.body.querySelectorAll(".warning").forEach((node) => node.remove());
     this.cards.map.body.append(...this.warnings.map((words) => el("p", { class: "warning" }, words)));
@@ -164,11 +210,11 @@ export class CellTab {
 
   drawMethods() {
     const head = ["method", "objective", "U", "η₁E", "η₂T", "uploads"];
-    const rows = this.start.methods.map((name) => {
+    const rows = this.start.methods[this.controls.view.access].map((name) => {
       const found = this.methods[name];
       if (!found) return el("tr", {}, el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name), ...Array(5).fill(0).map(() => el("td", {}, "…")));
       const [gain, cpu, radio, cpuTime, radioTime] = found.terms;
-      const choose = () => { this.shown = name; this.drawMap(); this.drawSplit(); this.drawMethods(); find("card-methods").querySelector('[aria-pressed="true"]').focus(); };
+      const choose = () => { this.shown = name; this.drawMap(); this.drawSplit(); this.drawSchedule(); this.drawMethods(); find("card-methods").querySelector('[aria-pressed="true"]').focus(); };
       return el("tr", { class: "choice", tabindex: 0, role: "button", "aria-pressed": String(name === this.shown), "data-method": name, title: found.reason || "Show this on the map", onclick: choose,
         onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } } },
       el("td", {}, el("span", { class: `dot b-${name}` }), NAMES[name] ?? name, el("span", { class: "sub" }, `${found.status}, ${digits(1e3 * found.seconds, 2)} ms`)),
@@ -261,12 +307,8 @@ const nearest = (curve, delay) => curve.objective[curve.delay_s.reduce((best, on
 
 // What the best of the simple rules that know the channel loses here: the optimum's lead over common sense.
 function simplest(methods) {
-  const simple = ["threshold", "value-rate", "proportional-fair"].map((name) => methods[name]).filter(Boolean);
-  const best = methods.optimal.objective;
-  if (simple.length === 0 || !(best > 0)) return "";
-  const top = simple.reduce((one, other) => (other.objective > one.objective ? other : one));
-  const lost = Math.max(0, 1 - top.objective / best);
-  return `The best simple rule, ${NAMES[top.method]}, loses ${lost < 1e-6 ? "nothing" : `${digits(100 * lost, 2)} %`} of the proven optimum here. `;
+  const found = bestSimple(methods);
+  return found ? `The best simple rule, ${NAMES[found.method]}, loses ${lossText(found.lost)} of the proven optimum here. ` : "";
 }
 
 function verdict(curve, last, ives) {

@@ -1,4 +1,5 @@
 // The form of the cell tab: a slider and a field for each number that decides the picture.
+import { ACCESSES } from "./accesses.js";
 import { el } from "./dom.js";
 
 const STEPS = 1000;
@@ -28,6 +29,7 @@ export class Controls {
       this.labelled("Cell", el("select", { id: "source", onchange: (event) => onSource(event.target.value) },
         sources.map((name) => el("option", { value: name, selected: name === source }, name)))),
       el("p", { class: "about" }, about.description),
+      ...this.sharing(about),
       el("div", { class: "pair" }, small("num_devices", "Devices n", { min: 1 }), small("seed", "Seed")),
       ...SLIDERS.map((slider) => this.slider(slider, about)),
       el("div", { class: "pair" }, this.kind(), this.number("mean_contribution", "Mean of u", { min: 0, step: "any" })),
@@ -58,6 +60,37 @@ export class Controls {
     const input = el("select", { id: "contribution", onchange: () => this.set("contribution", input.value) },
       Object.entries(names).map(([value, words]) => el("option", { value, selected: this.view.contribution === value }, words)));
     return this.labelled("Contribution u", input);
+  }
+
+  // How the band is shared; what a cell cannot be shared by says why. Limits that only some accesses know come and go.
+  sharing(about) {
+    const access = el("select", { id: "access", onchange: () => this.choose(access.value) }, Object.entries(ACCESSES).map(([value, words]) =>
+      el("option", { value, selected: this.view.access === value, disabled: about.refusals[value] !== "", title: about.refusals[value] || null }, words)));
+    const hands = el("input", { type: "checkbox", id: "work_conserving", checked: this.view.work_conserving, onchange: () => this.set("work_conserving", hands.checked) });
+    const most = el("input", { type: "number", id: "max_uploads", min: 1, step: 1, value: this.view.max_uploads ?? "", placeholder: "all", onchange: () => {
+      const value = most.value === "" ? null : Number(most.value);
+      if (value === null ? about.has_max_uploads : !Number.isInteger(value) || value < 1) most.value = this.view.max_uploads ?? ""; else this.set("max_uploads", value);
+    } });
+    this.access = access;
+    this.hands = el("label", { class: "tick", for: "work_conserving" }, hands, " hand on free blocks");
+    this.most = el("div", { class: "field" }, el("div", { class: "top" }, el("label", { for: "max_uploads" }, "At most"), el("span", { class: "value" }, most, el("span", { class: "unit" }, "send"))));
+    this.showSharing();
+    return [this.labelled("Access", access), this.hands, this.most];
+  }
+
+  showSharing() {
+    this.hands.hidden = this.view.access !== "blocks";
+    this.most.hidden = this.view.access === "one-block";
+  }
+
+  choose(access) {
+    this.access.value = access;
+    if (this.view.access === access) return;
+    this.hands.querySelector("input").checked = this.view.work_conserving = false;
+    if (access === "one-block") this.most.querySelector("input").value = this.view.max_uploads = null;
+    this.view.access = access;
+    this.showSharing();
+    this.onChange();
   }
 
   slider(slider, about) {

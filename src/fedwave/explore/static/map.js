@@ -57,27 +57,33 @@ export class CellMap {
     return [...paths].map(([looks, d]) => svg("path", { d, class: looks, opacity: this.map.num_devices > 600 ? 0.75 : 0.95 }));
   }
 
-  setUploads(uploads, noise, method, { ids = null } = {}) {
-    Object.assign(this, { uploads, noise, ids, method });
-    const used = new Map(uploads.block.map((block, k) => [block, k]));
-    this.columns = columns(noise);
+  // Below the map: blocks as columns, or the band cut into shares, or the time cut into turns.
+  setUploads(uploads, noise, method, { ids = null, access = "one-block" } = {}) {
+    Object.assign(this, { uploads, noise, ids, method, access });
+    this.columns = { "shared-band": shares, tdma: turns }[access]?.(uploads, noise.length) ?? blocks(uploads, noise);
+    const inUse = this.columns.filter((one) => one.k >= 0);
+    const left = { "shared-band": `the band, ${noise.length} blocks wide, in ${inUse.length} shares`, tdma: `the time, ${inUse.length} turns over the whole band` }[access] ?? `${noise.length} blocks, ${inUse.length} in use`;
+    const right = { "shared-band": "width: the share of each", tdma: `width: the time of each, ${si(endOf(uploads), this.units ? "s" : "")} in all` }[access] ?? spread(noise);
     this.blocks.replaceChildren(
-      svg("text", { x: COLUMNS.left, y: COLUMNS.base + 20 }, `${noise.length} blocks, ${used.size} in use`),
-      svg("text", { x: COLUMNS.right, y: COLUMNS.base + 20, "text-anchor": "end", class: "tiny" }, `height: noise and interference, ${spread(noise)}`),
+      svg("text", { x: COLUMNS.left, y: COLUMNS.base + 20 }, left),
+      svg("text", { x: COLUMNS.right, y: COLUMNS.base + 20, "text-anchor": "end", class: "tiny" }, right),
       ...this.columns.map((one, block) => svg("rect", { x: fix(one.x), y: fix(one.y), width: fix(one.width), height: fix(COLUMNS.base - one.y), rx: Math.min(2, one.width / 3),
-        class: `column ${used.has(block) ? `used f-${method}` : ""}`, "data-block": block })));
-    this.links.replaceChildren(...uploads.device.map((device, k) => svg("path", { d: this.curve(device, uploads.block[k]), class: `link s-${method} ${uploads.success[k] ? "" : "lost"}`, "data-k": k })));
+        class: `column ${one.k >= 0 ? `used f-${method} ${one.isOdd ? "odd" : ""}` : ""}`, "data-block": block, "data-k": one.k })));
+    this.links.replaceChildren(...uploads.device.map((device, k) => svg("path", { d: this.curve(device, k), class: `link s-${method} ${uploads.success[k] ? "" : "lost"}`, "data-k": k })));
     this.marks.replaceChildren(...uploads.device.map((device, k) => {
       const [x, y] = this.spots.xy[device];
       return svg("circle", { cx: fix(x), cy: fix(y), r: Math.max(this.size + 2.6, 4.6), class: `chosen s-${method}`, "data-k": k });
     }));
     this.node.dataset.assignment = uploads.device.map((device, k) => `${device}:${uploads.block[k]}`).join(" ");
+    this.node.dataset.held = uploads.width.join(" ");
     this.at = undefined;
   }
 
-  curve(device, block) {
+  curve(device, k) {
     const [x, y] = this.spots.xy[device];
-    const { middle, y: top } = this.columns[block];
+    const own = this.columns.filter((one) => one.k === k), first = own[0], last = own.at(-1);
+    if (!first) return `M${fix(x)} ${fix(y)}`;
+    const middle = (first.x + last.x + last.width) / 2, top = Math.min(first.y, last.y);
     const bend = Math.max(50, (top - y) * 0.5);
     return `M${fix(x)} ${fix(y)}C${fix(x)} ${fix(y + bend)} ${fix(middle)} ${fix(top - bend * 0.75)} ${fix(middle)} ${fix(top)}`;
   }
@@ -93,7 +99,7 @@ export class CellMap {
       if (map.shadowing_db) lines.push(`shadowing ${digits(map.shadowing_db[device], 3)} dB`);
     }
     if (map.contribution) lines.push(`contribution ${digits(map.contribution[device])}`);
-    if (k >= 0) lines.push(`block ${uploads.block[k]}`, `power ${si(uploads.power_w[k], unit("W"))}`, `SINR ${digits(uploads.sinr_db[k], 3)} dB`,
+    if (k >= 0) lines.push(this.holding(k), `power ${si(uploads.power_w[k], unit("W"))}`, `SINR ${digits(uploads.sinr_db[k], 3)} dB`,
       `upload ${si(uploads.delay_s[k], unit("s"))}, ${si(uploads.energy_j[k], unit("J"))}`);
     else if (map.best_sinr_db) lines.push(`no block; at full power ${digits(map.best_sinr_db[device], 3)} dB at best`);
     else lines.push("no block");
@@ -102,13 +108,21 @@ export class CellMap {
     return lines.join("\n");
   }
 
+  // What an upload holds, in words.
+  holding(k) {
+    const { block, width, start_s: start, delay_s: delay } = this.uploads, unit = this.units ? "s" : "";
+    if (this.access === "shared-band") return `${digits(width[k], 3)} of ${this.noise.length} blocks' hertz`;
+    if (this.access === "tdma") return `its turn: ${si(start[k], unit)} to ${si(start[k] + (delay[k] ?? 0), unit)}`;
+    return width[k] > 1 ? `blocks ${block[k]} to ${block[k] + Math.round(width[k]) - 1}` : `block ${block[k]}`;
+  }
+
   point(event) {
     if (!this.uploads) return;
     const [x, y] = pointIn(this.node, event);
     const block = this.columns.findIndex((one) => x >= one.x && x <= one.x + one.width && y > COLUMNS.base - COLUMNS.tallest - 14 && y < COLUMNS.base + 4);
     if (block >= 0) {
-      const k = this.uploads.block.indexOf(block);
-      const head = `block ${block}: noise and interference ${si(this.noise[block], this.units ? "W" : "")}`;
+      const { k } = this.columns[block], isBlock = this.access === "one-block" || this.access === "blocks";
+      const head = isBlock ? `block ${block}: noise and interference ${si(this.noise[block], this.units ? "W" : "")}` : this.access === "tdma" ? "a turn" : "a share of the band";
       this.light(k, k < 0 ? `${head}\nfree` : `${head}\n${this.describe(this.uploads.device[k])}`, event.clientX, event.clientY);
       return;
     }
@@ -175,21 +189,37 @@ function ranks(values) {
   return found;
 }
 
-function columns(noise) {
+function blocks(uploads, noise) {
   const room = (COLUMNS.right - COLUMNS.left) / Math.max(noise.length, 1);
   const width = Math.min(room * 0.72, 26);
   const level = noise.map((one) => 10 * Math.log10(one));
   const low = level.reduce((a, b) => Math.min(a, b), Infinity), high = level.reduce((a, b) => Math.max(a, b), -Infinity);
+  const owner = Array(noise.length).fill(-1);
+  uploads.block.forEach((block, k) => owner.fill(k, block, block + Math.max(Math.round(uploads.width[k]), 1)));
   return level.map((one, block) => {
     const middle = COLUMNS.left + room * (block + 0.5);
-    const height = COLUMNS.least + (high > low ? (one - low) / (high - low) : 0.5) * (COLUMNS.tallest - COLUMNS.least);
-    return { x: middle - width / 2, middle, width, y: COLUMNS.base - height };
+    const height = COLUMNS.least + (high - low > 1e-9 ? (one - low) / (high - low) : 0.5) * (COLUMNS.tallest - COLUMNS.least);
+    const joins = owner[block] >= 0 && owner[block] === owner[block + 1]; // blocks of one device touch
+    return { x: middle - width / 2, width: joins ? room : width, y: COLUMNS.base - height, k: owner[block], isOdd: uploads.width.some((held) => held > 1.5) && owner[block] % 2 === 1 };
   });
 }
 
+// Parts of a line side by side, each beginning and ending at a share of it; what nobody holds is left grey.
+function parts(uploads, begin, length, whole) {
+  const scale = (COLUMNS.right - COLUMNS.left) / whole, y = COLUMNS.base - COLUMNS.tallest * 0.6;
+  const found = uploads.device.map((_, k) => ({ x: COLUMNS.left + begin[k] * scale, width: Math.max(length[k] * scale - 1, 0.5), y, k, isOdd: k % 2 === 1 }));
+  const rest = COLUMNS.right - found.reduce((last, one) => Math.max(last, one.x + one.width), COLUMNS.left);
+  return rest > 2 ? [...found, { x: COLUMNS.right - rest + 1, width: rest - 1, y, k: -1 }] : found;
+}
+
+const shares = (uploads, count) => parts(uploads, uploads.block, uploads.width, count);
+const turns = (uploads) => parts(uploads, uploads.start_s, uploads.delay_s.map((one) => one ?? 0), endOf(uploads) || 1);
+const endOf = (uploads) => uploads.device.reduce((last, _, k) => Math.max(last, uploads.start_s[k] + (uploads.delay_s[k] ?? 0)), 0);
+
 function spread(noise) {
   const level = noise.map((one) => 10 * Math.log10(one));
-  return `${digits(level.reduce((a, b) => Math.max(a, b), -Infinity) - level.reduce((a, b) => Math.min(a, b), Infinity), 2)} dB apart`;
+  const apart = level.reduce((a, b) => Math.max(a, b), -Infinity) - level.reduce((a, b) => Math.min(a, b), Infinity);
+  return apart > 0.01 ? `taller: noisier, by up to ${digits(apart, 2)} dB` : "all alike: noise and interference are the same";
 }
 
 function legend(map, isMap) {

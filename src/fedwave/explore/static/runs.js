@@ -151,7 +151,7 @@ export class RunTab {
     try {
       const found = await ask("run-round", { run: this.run, round: wanted });
       this.map.setPlaces({ ...this.places, contribution: found.contribution });
-      this.map.setUploads(found.uploads, found.noise_w, "optimal", { ids: found.ids });
+      this.map.setUploads(found.uploads, found.noise_w, "optimal", { ids: found.ids, access: found.access });
       const lost = found.uploads.success.filter((one) => !one).length;
       this.cards.replay.note.textContent = `${found.uploads.device.length} devices upload in round ${wanted}${lost ? `, ${lost} in vain` : ""}. ${this.runs[this.run].notes[wanted] ?? ""}`;
       this.map.node.dataset.round = wanted;
