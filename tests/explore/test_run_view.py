@@ -59,7 +59,8 @@ def test_who_was_selected_and_what_each_device_spent(street_run: Path) -> None:
 @pytest.mark.parametrize("access", ["shared-band", "tdma"])
 def test_a_round_of_shares_and_turns_is_replayed(access: str, tmp_path: Path) -> None:
     settings = ["num_rounds=1", "data.dataset=digits", "partition.num_devices=16", "cell.num_blocks=3"]
-    experiment = load_experiment("umi/ural", [*settings, f"cell.access={access}"])
+    weights = ["cell.energy_weight=0.01", "cell.delay_weight=0.01"]
+    experiment = load_experiment("umi/ural", [*settings, *weights, f"cell.access={access}"])
     folder = run_experiment(experiment, tmp_path / "run").path
     found = RunView.open(folder).round(0)
     rows = [row for row in rows_of(folder, "devices.csv") if int(row["block"]) >= 0]

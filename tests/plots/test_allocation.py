@@ -34,6 +34,11 @@ def test_uploads_in_turn_are_drawn_one_after_another():
         assert slot.get_x() == pytest.approx(at_s)
         at_s += slot.get_width()
     assert at_s == pytest.approx(found.delay_s)
+    drawn = [
+        one.get_paths()[0].get_extents().bounds for one in figure.axes[4].collections
+    ]  # the band over time
+    assert [box[0] for box in drawn] == pytest.approx([0.0, *np.cumsum([box[2] for box in drawn])[:-1]])
+    assert {box[1:4:2] for box in drawn} == {(0.0, float(problem.num_blocks))}
 
 
 def test_an_empty_allocation_cannot_be_drawn():

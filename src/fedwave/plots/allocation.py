@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 
 from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, account
+from fedwave.allocation.schedule import upload_schedule
 from fedwave.errors import ProblemError
+from fedwave.plots.schedule import draw_schedule
 from fedwave.plots.style import COLOURS, new_figure, save_figure
 
 _MAX_LABELS = 40  # blocks that still get a label each
 
 
 def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
-    """Return a figure: who holds each block, at what power and energy, and how the round's time is spent."""
+    """Return a figure: who holds each block, at what power and energy, and how the round's time is spent.
+
+    In other accesses than one block each, also the band over time.
+    """
     if not allocation.device_of_block:
         raise ProblemError("Nothing to draw: nobody uploads in this allocation.")
     width_hz = allocation.bandwidth_of_device_hz
@@ -25,7 +30,9 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
         device = allocation.selected
         names = [f"device {i} · {width_hz[i] / problem.bandwidth_hz:.3g} blocks" for i in device]
     entry = account(problem, allocation)
-    figure, axes = new_figure(4, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * device.size)))
+    figure, axes = new_figure(
+        4 if width_hz is None else 5, width=2.7, height=max(2.6, min(9.0, 0.9 + 0.2 * device.size))
+    )
     figure.suptitle(
         f"{allocation.method}: {allocation.num_selected} of {problem.num_devices} devices upload on "
         f"{problem.num_blocks} blocks, objective {allocation.objective:.4g}",
@@ -55,7 +62,10 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
         axes[3].text(
             0.985 * end, device.size - 0.5, "deadline", rotation=90, ha="right", va="bottom", fontsize=7
         )
-    for axis in axes:
+    if width_hz is not None:
+        band = upload_schedule(problem, allocation)
+        draw_schedule(axes[4], band, bandwidth_hz=problem.bandwidth_hz, num_blocks=problem.num_blocks)
+    for axis in axes[:4]:
         axis.set_ylim(device.size - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
         axis.set_yticks([])
@@ -78,8 +88,8 @@ def plot_pareto(front: ParetoFront) -> Any:
         if values.min() > 0 and values.max() > 20 * values.min():
             getattr(axis, f"set_{axis_name}scale")("log")
     for end, text, offset, side in (
-        (0, "energy cheap, delay dear", (4, -14), "right"),
-        (-1, "energy dear, delay cheap", (8, 2), "left"),
+        (0, "energy weighs little", (4, -14), "right"),
+        (-1, "energy weighs most", (8, 2), "left"),
     ):
         point = (energy[end], delay[end])
         axis.annotate(text, point, xytext=offset, textcoords="offset points", fontsize=8, ha=side)

@@ -19,11 +19,14 @@ export function schedulePicture({ schedule: given, method, numBlocks, units, ids
     x: { label: `time since the first upload began${units ? " [s]" : ""}`, domain: [0, end || 1], format: (value) => digits(value, 3) },
     y: { label: "blocks of the band", domain: [0, numBlocks], format: (value) => (Number.isInteger(value) ? digits(value, 4) : "") } });
   const order = [...new Set(schedule.device)];
+  const began = new Map();
+  schedule.device.forEach((device, k) => began.set(device, Math.min(began.get(device) ?? Infinity, schedule.start_s[k])));
+  const own = new Set(schedule.device.map((device, k) => (schedule.start_s[k] === began.get(device) ? `${device}:${schedule.first[k]}` : null)));
   const parity = new Map(order.map((device, k) => [device, k % 2]));
   const boxes = schedule.device.map((device, k) => {
     const x = chart.x(schedule.start_s[k]), y = chart.y(schedule.first[k] + schedule.width[k]);
     const box = { device, x, y, width: chart.x(schedule.end_s[k]) - x, height: chart.y(schedule.first[k]) - y };
-    const isTaken = schedule.start_s[k] > 0 && schedule.start_s.some((start, other) => start < schedule.start_s[k] && schedule.device[other] === device);
+    const isTaken = began.get(device) < schedule.start_s[k] && !own.has(`${device}:${schedule.first[k]}`);
     const name = String(ids ? ids[device] : device);
     const text = [`device ${name}`, `${digits(schedule.width[k], 3)} block${schedule.width[k] === 1 ? "" : "s"}, from ${digits(schedule.first[k], 3)} on`,
       `${si(schedule.start_s[k], unit("s"))} to ${si(schedule.end_s[k], unit("s"))}`, `power ${si(schedule.power_w[k], unit("W"))}`, isTaken ? "blocks that others have left" : null].filter(Boolean).join("\n");
