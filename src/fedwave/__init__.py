@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fedwave.learning import meta_gradient
     from fedwave.plots.runs import draw_runs, plot_runs
     from fedwave.runs.compare import read_run
+    from fedwave.runs.comparison import compare_runs
+    from fedwave.runs.listing import read_runs
     from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
     from fedwave.server import problem_of_cell
@@ -43,6 +45,7 @@ __all__ = [
     "allocate",
     "allocate_many",
     "compare_methods",
+    "compare_runs",
     "contribution",
     "cost_table",
     "dataset_from_arrays",
@@ -58,6 +61,7 @@ __all__ = [
     "plot_runs",
     "problem_of_cell",
     "read_run",
+    "read_runs",
     "read_split",
     "resume_run",
     "run_experiment",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,49 @@ def test_runs_are_compared_in_tables_and_a_picture(tmp_path: Path, folders: list
     final, costs = done.stdout.split("\n\n", 1)
     assert [line.split()[0] for line in final.splitlines()] == ["run", "a", "b"]
     assert "rounds to 35%" in costs
+    assert "Δ, ×: difference and ratio to a on the same seeds." in costs
     assert costs.splitlines()[-1] == f"Picture: {picture}"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_folder_of_runs_means_all_of_them(tmp_path: Path, folders: list[str]) -> None:
+    words = ["compare", str(tmp_path), "--format", "csv"]
+    done = CliRunner().invoke(app, [*words, "--baseline", "b"])
+    base = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["run"], row["baseline"]) for row in base] == [("a", "b"), ("b", "b")]
+    assert float(base[0]["heldout_accuracy_difference"]) == pytest.approx(-0.2)
+    page = tmp_path / "page.html"
+    assert CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(page)]).exit_code == 0
+    assert "2 runs" in page.read_text(encoding="utf-8")
+    assert len(folders) == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("latex", "% \\usepackage{booktabs}"), ("markdown", "| run |"), ("json", "{")]
+)
+def test_a_table_for_a_paper_is_all_that_is_printed(
+    tmp_path: Path, folders: list[str], monkeypatch: pytest.MonkeyPatch, form: str, begins: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["compare", *folders, "--format", form])
+    assert done.exit_code == 0
+    assert done.stdout.startswith(begins)
+    assert not (tmp_path / "comparison.png").exists()
+
+
+def test_an_unknown_format_is_one_line(folders: list[str]) -> None:
+    done = CliRunner().invoke(app, ["compare", *folders, "--format", "latx"])
+    assert str(done.exception) == 'there is no format "latx". Did you mean "latex"?'
+
+
+def test_runs_are_listed_with_how_far_they_are(tmp_path: Path, folders: list[str]) -> None:
+    (Path(folders[1]) / "rounds.csv").write_text("what\n")
+    done = CliRunner().invoke(app, ["runs", str(tmp_path)])
+    assert done.exit_code == 0
+    header, row, fault = done.stdout.splitlines()
+    assert header.split() == ["run", "dataset", "seed", "rounds", "finished", "held", "out", "folder"]
+    assert row.split() == ["a", "digits", "0", "2", "of", "50", "no", "40.0%", folders[0]]
+    assert fault.startswith("Cannot be read: ")
 
 
 def test_a_report_of_runs_is_one_page(tmp_path: Path, folders: list[str]) -> None:

@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from fedwave.intervals import Interval
-from fedwave.reproduce.inference import holm
 from fedwave.reproduce.readings import (
     p_of_order,
     readings_of_the_test,
     readings_of_training,
     summary,
 )
+from fedwave.runs.inference import holm
 from tests.reproduce.made_up_rows import accuracy_rows, probes
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fedwave.reproduce.inference import outcome_of
 from fedwave.reproduce.parts import Claim, Part
 from fedwave.reproduce.readings import (
     order_seen,
@@ -27,6 +26,7 @@ from fedwave.reproduce.report_tables import (
     study_table,
 )
 from fedwave.reproduce.verdicts import Corrected, JudgedClaim, JudgedPart
+from fedwave.runs.inference import outcome_of
 from tests.reproduce.made_up_rows import ACCURACY, accuracy_rows, probes
 
 

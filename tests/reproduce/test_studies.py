@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from fedwave.reproduce.inference import holm
 from fedwave.reproduce.studies import best_rates, finding, judging_seeds, study_of, usual_rate
+from fedwave.runs.inference import holm
 
 SEEDS = range(6)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fedwave.reproduce.inference import holm, outcome_of
 from fedwave.reproduce.parts import Claim, Part
 from fedwave.reproduce.seed_tables import Tables, read_rows, write_rows
 from fedwave.reproduce.verdicts import (
@@ -21,6 +20,7 @@ from fedwave.reproduce.verdicts import (
     judge,
     verdict_of,
 )
+from fedwave.runs.inference import holm, outcome_of
 from tests.reproduce.made_up_rows import cell_rows, table_2
 
 SURE = Corrected(0.01, 1.0, 1.0)

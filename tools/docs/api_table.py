@@ -23,7 +23,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "resume_run",
         "StopRun",
     ),
-    "Results": ("read_run", "final_table", "cost_table", "plot_runs", "draw_runs"),
+    "Results": (
+        "read_run",
+        "read_runs",
+        "compare_runs",
+        "final_table",
+        "cost_table",
+        "plot_runs",
+        "draw_runs",
+    ),
     "Data": ("load_dataset", "dataset_from_arrays", "user_split", "read_split"),
     "Radio cell and allocation": (
         "load_cell",

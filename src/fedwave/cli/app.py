@@ -12,7 +12,7 @@ from fedwave.cli.account import account_command
 from fedwave.cli.allocate import allocate_command
 from fedwave.cli.calibrate import calibrate
 from fedwave.cli.cell import cell
-from fedwave.cli.compare import compare, report
+from fedwave.cli.compare import compare, report, runs
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.explore import explore
 from fedwave.cli.longterm import longterm
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command()(new)
 app.command()(run)
 app.command()(resume)
+app.command()(runs)
 app.command()(compare)
 app.command()(report)
 app.command()(presets)

@@ -1,15 +1,65 @@
-"""``fedwave compare`` and ``fedwave report``: runs side by side, in a terminal or on a page."""
+"""``fedwave runs``, ``compare`` and ``report``: runs listed, side by side, and on a page."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Literal, get_args
 
 import typer
 from rich.console import Console
 
+RUNS = typer.Argument(
+    ...,
+    metavar="RUN_DIR",
+    help="Folders of runs, finished or not; a folder that holds runs means all of them.",
+)
+Format = Literal["table", "latex", "markdown", "csv", "json"]
+
+
+def runs(
+    folder: Path = typer.Argument(Path("runs"), metavar="FOLDER", help="Folder that holds runs."),
+) -> None:
+    """List the runs in a folder: scheme, dataset, seed, how far each is, and what it came to.
+
+    Examples:
+
+    `fedwave runs`
+
+    `fedwave runs my-study`
+    """
+    from rich.text import Text
+
+    from fedwave.cli.console import print_tables
+    from fedwave.cli.run_tables import text_table
+    from fedwave.runs.listing import list_runs
+
+    table = text_table("run", "dataset", "seed", "rounds", "finished", "held out", "folder")
+    faults = []
+    for one in list_runs(folder):
+        if one.run is None:
+            faults.append(one.fault)
+            continue
+        experiment, metric = one.run.experiment, one.run.metric
+        value = one.run.last(f"heldout_{metric.name}")
+        figure = f"{value:.1%}" if metric.is_share else f"{value:.4g}"
+        table.add_row(
+            Text(experiment.name),
+            Text(experiment.data.dataset.kind),
+            str(experiment.seed),
+            f"{one.run.num_rounds} of {experiment.num_rounds}",
+            one.is_finished,
+            "-" if math.isnan(value) else figure,
+            Text(str(one.path)),
+        )
+    if table.row_count:
+        print_tables(Console(), table)
+    for fault in faults:
+        typer.echo(f"Cannot be read: {fault}")
+
 
 def compare(
-    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR", help="Folders of runs, finished or not."),
+    paths: list[Path] = RUNS,
     plot: Path | None = typer.Option(
         None, "--plot", help="Picture to write. Default: comparison.png.", show_default=False
     ),
@@ -20,26 +70,58 @@ def compare(
         help="Held-out accuracy (or other metric) whose cost is compared; a share is at most 1, e.g. 0.6. "
         "Default: the best that all runs reach.",
     ),
+    baseline: str | None = typer.Option(
+        None,
+        "--baseline",
+        metavar="NAME",
+        help="The run that the others are compared with, seed by seed. Default: the first.",
+        show_default=False,
+    ),
+    form: str = typer.Option(
+        "table",
+        "--format",
+        metavar="|".join(get_args(Format)),
+        help="How to print; all but table draw no picture.",
+    ),
 ) -> None:
     """Compare runs: tables and a picture. Runs of one name are averaged over their seeds.
 
     A run that is given twice counts once. Tables need neither torch nor the runs' own parts.
 
-    Runs over a radio cell are compared by what their accuracy cost: rounds, seconds on the cell's clock, and
-    joules of all devices. Where devices live on batteries, a third table says when they died.
-    """
-    from fedwave.cli.console import print_tables
-    from fedwave.cli.run_tables import cost_table, final_table, lifetime_table
-    from fedwave.errors import MissingExtraError
-    from fedwave.plots.runs import plot_runs
-    from fedwave.runs.compare import distinct_runs, read_run
+    Beside each figure stands the difference (Δ) or ratio (×) to the baseline on the same seeds, with its 95 %
+    interval. Runs over a radio cell are compared by what their accuracy cost: rounds, seconds on the cell's
+    clock, and joules of all devices. Where devices live on batteries, a third table says when they died.
 
-    runs = distinct_runs([read_run(path) for path in paths])
-    lives = lifetime_table(runs)
-    tables = (final_table(runs), cost_table(runs, target=target))
-    print_tables(Console(), *tables, *(() if lives is None else (lives,)))
+    Examples:
+
+    `fedwave compare runs`
+
+    `fedwave compare runs/nufm-seed* runs/fedavg-seed* --baseline FedAvg --format latex > table.tex`
+    """
+    from fedwave.errors import ConfigError, MissingExtraError, did_you_mean
+    from fedwave.runs.compare import distinct_runs
+    from fedwave.runs.comparison import compare_runs
+    from fedwave.runs.listing import read_runs
+
+    if form not in get_args(Format):
+        raise ConfigError(f'there is no format "{form}". {did_you_mean(form, get_args(Format))}')
+    found = distinct_runs(read_runs(paths))
+    comparison = compare_runs(found, baseline=baseline, target=target)
+    if form != "table":
+        typer.echo(getattr(comparison, f"to_{form}")(), nl=False)
+        return
+    from fedwave.cli.console import print_tables
+    from fedwave.cli.run_tables import lifetime_table, rich_table
+    from fedwave.plots.runs import plot_runs
+
+    lives = lifetime_table(found)
+    tables = (rich_table(comparison.final), rich_table(comparison.costs))
+    console = Console()
+    print_tables(console, *tables, *(() if lives is None else (lives,)))
+    for note in comparison.notes:
+        console.print(note, highlight=False, markup=False)
     try:
-        typer.echo(f"Picture: {plot_runs(runs, plot or Path('comparison.png'))}")
+        typer.echo(f"Picture: {plot_runs(found, plot or Path('comparison.png'))}")
     except MissingExtraError as error:
         if plot is not None:
             raise
@@ -47,17 +129,23 @@ def compare(
 
 
 def report(
-    paths: list[Path] = typer.Argument(..., metavar="RUN_DIR", help="Folders of runs, finished or not."),
+    paths: list[Path] = RUNS,
     out: Path = typer.Option(Path("report.html"), "--out", "-o", help="Page to write."),
 ) -> None:
     """Make one HTML page of runs: it opens offline, and its charts answer to the mouse.
 
     Curves by rounds and, over a cell, by seconds and joules; who was selected how often; energy by phase and
     by device; the terms of the allocation's objective; settings, and what differs between the runs.
+
+    Examples:
+
+    `fedwave report runs`
+
+    `fedwave report runs/digits-nufm-seed0 runs/digits-fedavg-seed0 --out page.html`
     """
     from fedwave.pages.page import write_page
     from fedwave.pages.runs_page import runs_page
-    from fedwave.runs.compare import distinct_runs, read_run
+    from fedwave.runs.compare import distinct_runs
+    from fedwave.runs.listing import read_runs
 
-    runs = distinct_runs([read_run(path) for path in paths])
-    typer.echo(f"Report: {write_page(out, runs_page(runs))}")
+    typer.echo(f"Report: {write_page(out, runs_page(distinct_runs(read_runs(paths))))}")

@@ -107,7 +107,7 @@ def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
         elif word in CELL_PRESETS and not (Path(word) / "config.toml").is_file():
             named.append(word)
         elif Path(word).is_dir():
-            runs.append(_run(Path(word)))
+            runs += _runs(Path(word))
         else:
             raise ConfigError(
                 f'"{word}" is no cell file (.toml), cell preset or run folder. '
@@ -117,7 +117,9 @@ def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
     return Workbench.of([*files, *map(Source.preset, CELL_PRESETS)]), runs, first
 
 
-def _run(path: Path) -> RunView:
+def _runs(path: Path) -> list[RunView]:
+    """Return the run in a folder, or all that it holds."""
     from fedwave.explore.run_view import RunView  # cells are shown without it
+    from fedwave.runs.listing import run_folders
 
-    return RunView.open(path)
+    return [RunView.open(folder) for folder in run_folders([path])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from fedwave.reproduce.inference import Side
 from fedwave.reproduce.items import IVES
 from fedwave.reproduce.parts import (
     ALIKE,
@@ -19,6 +18,7 @@ from fedwave.reproduce.parts import (
     log_slopes,
 )
 from fedwave.reproduce.seed_tables import Tables, paired
+from fedwave.runs.inference import Side
 
 BASELINES = (("NUFM-Greedy", ""), ("NUFM-Random", ""), ("RU-Greedy", "paper"), ("RU-Random", "paper"))
 COLUMNS = {"energy": "energy_j", "time": "delay_s"}

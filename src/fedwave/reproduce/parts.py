@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.reproduce.inference import Side
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import Tables, paired
+from fedwave.runs.inference import Side
 
 BySeed = Mapping[int, float]
 

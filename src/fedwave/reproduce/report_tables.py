@@ -9,7 +9,6 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 from fedwave.intervals import Interval, Ratio, interval, short_number
-from fedwave.reproduce.inference import most_often
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.learning_claims import TABLE_2
 from fedwave.reproduce.parts import Part
@@ -18,6 +17,7 @@ from fedwave.reproduce.scheme_styles import DATASETS, shown_scheme
 from fedwave.reproduce.seed_tables import Row, paired
 from fedwave.reproduce.studies import finding
 from fedwave.reproduce.verdicts import AGAINST, HOLDS, OPEN, SMALL, SMALLER, JudgedClaim, JudgedPart
+from fedwave.runs.inference import most_often
 
 Table = tuple[Sequence[str], list[list[Any]]]
 

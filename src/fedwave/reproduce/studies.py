@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from fedwave.reproduce.inference import outcome_of
 from fedwave.reproduce.items import EVERYBODY
 from fedwave.reproduce.parts import (
     LOSS_OF_INTEREST,
@@ -21,6 +20,7 @@ from fedwave.reproduce.parts import (
 )
 from fedwave.reproduce.seed_tables import Row, Tables, paired
 from fedwave.reproduce.verdicts import FAILS, HOLDS, JudgedPart, corrected_for, decide
+from fedwave.runs.inference import outcome_of
 
 ROUNDS = (5, 19, 50)  # of the steps: early, the paper's, and the last
 UNIFORM, NUFM = "uniform", "NUFM"

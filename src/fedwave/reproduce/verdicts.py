@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fedwave.reproduce.cell_claims import CELL_CLAIMS
-from fedwave.reproduce.inference import LEVEL, Outcome, holm, outcome_of
 from fedwave.reproduce.learning_claims import LEARNING_CLAIMS
 from fedwave.reproduce.parts import Claim, Part
 from fedwave.reproduce.seed_tables import Tables
+from fedwave.runs.inference import LEVEL, Outcome, holm, outcome_of
 
 CLAIMS: tuple[Claim, ...] = (*LEARNING_CLAIMS, *CELL_CLAIMS)
 

@@ -248,14 +248,7 @@ def common_metric(runs: Sequence[FinishedRun]) -> Metric:
 
 def paired_difference(ours: Sequence[FinishedRun], theirs: Sequence[FinishedRun], column: str) -> Interval:
     """Return the difference of a final figure between two settings, paired by seed (same partitions)."""
-    other = {run.experiment.seed: run for run in theirs}
-    return interval(
-        [
-            run.last(column) - other[run.experiment.seed].last(column)
-            for run in ours
-            if run.experiment.seed in other
-        ]
-    )
+    return interval([a.last(column) - b.last(column) for a, b in _pairs(ours, theirs)])
 
 
 def paired_ratio(
@@ -266,12 +259,16 @@ def paired_ratio(
     Seeds are other partitions and cells, and differ much more than schemes do; a ratio within each seed does
     not.
     """
-    own = {run.experiment.seed: run for run in ours}
     ratios = []
-    for run in theirs:
-        if run.experiment.seed not in own:
-            continue
-        paid, base = run.cost_of_reaching(target), own[run.experiment.seed].cost_of_reaching(target)
+    for run, own in _pairs(theirs, ours):
+        paid, base = run.cost_of_reaching(target), own.cost_of_reaching(target)
         if paid is not None and base is not None and getattr(base, cost) > 0 and getattr(paid, cost) > 0:
             ratios.append(getattr(paid, cost) / getattr(base, cost))
     return ratio_interval(ratios)
+
+
+def _pairs(
+    first: Sequence[FinishedRun], second: Sequence[FinishedRun]
+) -> list[tuple[FinishedRun, FinishedRun]]:
+    of_seed = {run.experiment.seed: run for run in second}
+    return [(run, of_seed[run.experiment.seed]) for run in first if run.experiment.seed in of_seed]

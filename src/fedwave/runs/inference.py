@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from fedwave.intervals import interval
 from fedwave.units import FloatArray
@@ -62,8 +61,7 @@ def outcome_of(
     """Return what one number for each seed shows beside a threshold, the paper's number and an interest."""
     finite = np.array([value for value in values if math.isfinite(value)])
     shown = interval(finite.tolist())
-    spread = float(finite.std(ddof=1)) if finite.size > 1 else math.nan
-    is_exact = bool(spread <= ROUNDING * np.abs(finite).max(initial=0.0))
+    is_exact = all_equal(finite)
     prediction = shown.half_width * math.sqrt(finite.size + 1.0)
     if side == "within":
         is_for = abs(shown.mean) < threshold
@@ -90,6 +88,11 @@ def outcome_of(
     )
 
 
+def all_equal(values: FloatArray) -> bool:
+    """Return whether several seeds have the same number: it is compared, not tested."""
+    return values.size > 1 and bool(values.std(ddof=1) <= ROUNDING * np.abs(values).max())
+
+
 def two_sided(distance: FloatArray) -> float:
     """Return the p-value of the mean of ``distance`` being zero; 1 with fewer than two values.
 
@@ -100,7 +103,7 @@ def two_sided(distance: FloatArray) -> float:
     mean, error = float(distance.mean()), float(distance.std(ddof=1)) / math.sqrt(distance.size)
     if error == 0.0:
         return 0.0 if mean else 1.0
-    return float(2.0 * student_t.sf(abs(mean) / error, distance.size - 1))
+    return 2.0 * _upper_tail(abs(mean) / error, distance.size - 1)
 
 
 def smaller_than(values: FloatArray, interest: float) -> float:
@@ -114,7 +117,7 @@ def smaller_than(values: FloatArray, interest: float) -> float:
     nearer = interest - abs(float(values.mean()))
     if error == 0.0:
         return 0.0 if nearer > 0 else 1.0
-    return min(1.0, float(2.0 * student_t.sf(nearer / error, values.size - 1)))
+    return min(1.0, 2.0 * _upper_tail(nearer / error, values.size - 1))
 
 
 def one_more(values: FloatArray, other: float) -> float:
@@ -125,7 +128,13 @@ def one_more(values: FloatArray, other: float) -> float:
     distance = abs(other - float(values.mean()))
     if spread == 0.0:
         return 0.0 if distance else 1.0
-    return float(2.0 * student_t.sf(distance / spread, values.size - 1))
+    return 2.0 * _upper_tail(distance / spread, values.size - 1)
+
+
+def _upper_tail(t: float, num_freedoms: int) -> float:
+    from scipy.stats import t as student_t  # takes as long to load as torch
+
+    return float(student_t.sf(t, num_freedoms))
 
 
 def sign_flip(distance: Sequence[float] | FloatArray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedwave.reproduce.inference import (
+from fedwave.runs.inference import (
     LEVEL,
     holm,
     most_often,
