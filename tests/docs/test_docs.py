@@ -81,8 +81,8 @@ def accuracies(output: str) -> dict[str, float]:
     for line in output.splitlines():
         if "accuracy [%]" in line:
             end = line.index("accuracy [%]") + len("accuracy [%]")
-        elif end and re.match(r"\S.*  ", line):
-            found[re.split(r"  +", line)[0]] = float(line[:end].split()[-1])
+        elif end and (number := re.search(r" ([\d.]+)$", line[:end])):
+            found[re.split(r"  +", line)[0]] = float(number[1])
         else:
             end = 0
     return found
