@@ -30,7 +30,7 @@ _PATIENCE = 12
 class Priced:
     """What the uploads do at a price."""
 
-    moment: Moment
+    moment: Moment[float]
     price: float
     nats: FloatArray
     worth: FloatArray  # of each upload, at this price; minus infinity if it cannot be
@@ -57,7 +57,7 @@ def choose(worth: FloatArray, must: BoolArray, most_uploads: int | None) -> Bool
     return limited
 
 
-def at_price(moment: Moment, price: float, must: BoolArray, most_uploads: int | None) -> Priced:
+def at_price(moment: Moment[float], price: float, must: BoolArray, most_uploads: int | None) -> Priced:
     """Return what the uploads do at this price."""
     nats = moment.nats(price)
     worth = moment.worth(nats, price)
@@ -74,7 +74,7 @@ def at_price(moment: Moment, price: float, must: BoolArray, most_uploads: int | 
 
 
 def best_price(
-    moment: Moment, must: BoolArray, *, start: float, most_uploads: int | None = None
+    moment: Moment[float], must: BoolArray, *, start: float, most_uploads: int | None = None
 ) -> Priced | None:
     """Return the uploads at the price with the least bound; None if those that must cannot all have a share.
 
@@ -122,7 +122,7 @@ def best_price(
     return cheap if cheap.bound < dear.bound - _CLOSE * abs(dear.bound) else dear
 
 
-def _may_be_free(moment: Moment) -> bool:
+def _may_be_free(moment: Moment[float]) -> bool:
     """Return whether demand is finite at no price: something else bounds the areas."""
     return moment.band.hold_price > 0.0 or bool((moment.least_nats > 10.0 * LEAST_NATS).any())
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -33,6 +34,8 @@ from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE
 from fedwave.allocation.uploads.snr_range import least_affordable_snr, snr_caps
 from fedwave.units import BoolArray, FloatArray, IntArray
+
+Delay = TypeVar("Delay", float, FloatArray)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,8 +76,8 @@ class Band:
         )
         return replace(self, **{name: getattr(self, name)[keep] for name in names})
 
-    def at(self, delay_s: float) -> Moment:
-        """Return the uploads if all must be done after this delay."""
+    def at(self, delay_s: Delay) -> Moment[Delay]:
+        """Return the uploads if all must be done after this delay, or after each of a column of delays."""
         most, at_peak = self.most_nats, np.zeros(self.size, dtype=bool)
         if not self.has_slots:
             peak = nats_of_energy(np.minimum(self.reach_per_s * delay_s, _HUGE))
@@ -101,25 +104,24 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Moment:
-    """The same uploads at a given delay."""
+class Moment(Generic[Delay]):
+    """The same uploads at a given delay; a column of delays makes a table of moments."""
 
     band: Band
-    delay_s: float
-    supply: float  # area, in units of s
+    delay_s: Delay
+    supply: Delay  # area, in units of s
     most_nats: FloatArray
     least_nats: FloatArray
     at_peak: BoolArray  # peak power is what bounds the nats
     can: BoolArray
 
-    def nats(self, price: float) -> FloatArray:
+    def nats(self, price: float | FloatArray) -> FloatArray:
         """Return v of each upload if a unit of area costs this much: m(v) = price / (eta_1 energy unit)."""
         paid = price + self.band.hold_price
-        wished = np.minimum(paid * self.band.inverse_price, _HUGE) if paid > 0.0 else np.zeros(self.can.shape)
-        nats = nats_of_saving(wished)
+        nats = nats_of_saving(np.minimum(paid * self.band.inverse_price, _HUGE))
         return np.minimum(np.maximum(nats, self.least_nats), self.most_nats)
 
-    def worth(self, nats: FloatArray, price: float) -> FloatArray:
+    def worth(self, nats: FloatArray, price: float | FloatArray) -> FloatArray:
         """Return what each upload is worth with v nats per unit of area; minus infinity if it cannot be."""
         band = self.band
         worth = band.contribution - band.energy_price * energy(nats) - (price + band.hold_price) / nats
@@ -127,7 +129,7 @@ class Moment:
             worth = worth - band.circuit_price * self.delay_s
         return np.where(self.can, worth, -np.inf)
 
-    def slope(self, nats: FloatArray, price: float) -> FloatArray:
+    def slope(self, nats: FloatArray, price: float | FloatArray) -> FloatArray:
         """Return how fast each worth grows with the delay, at a given price.
 
         More time relaxes the peak power, and the circuit is on for longer.

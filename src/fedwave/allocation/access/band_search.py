@@ -18,13 +18,15 @@ import numpy as np
 
 from fedwave.allocation.access.area_price import Priced, at_price, best_price, choose
 from fedwave.allocation.access.band import Band
+from fedwave.allocation.access.band_sweep import Sweep, line_ends, sweep
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.nats import energy
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.allocation.access.saddle import newton_saddle
 from fedwave.units import BoolArray, FloatArray, IntArray
 
-_GRID = 9  # delays looked at first
+_GRID = 16  # ranges of delays looked at first
+_SWEEPS = 3  # times that what is left of them is split before nodes are opened
 _MAX_DELAYS = 80  # tried in one node
 
 
@@ -77,9 +79,7 @@ class BandSearch:
         first_s, last_s = self._range(scale)
         heap: list[_Node] = []
         if band.size and first_s <= last_s and last_s > 0.0 and self.max_uploads != 0:
-            guess_s, price = self._look_around(first_s, last_s)
-            everybody = np.zeros(band.size, dtype=bool)
-            heap = [_Node(-scale, first_s, last_s, everybody, band, np.arange(band.size), price, guess_s)]
+            heap = self._look_around(first_s, last_s, gap)
         while heap:
             if -heap[0].priority <= gap.allowed(self.value) or self.num_nodes >= max_nodes:
                 break
@@ -111,19 +111,55 @@ class BandSearch:
         tiny = float((1.0 / np.maximum(self.band.most_nats, 1e-300)).min()) / self.band.width_per_s
         return max(first, tiny) * (1.0 - 1e-12), last_s
 
-    def _look_around(self, first_s: float, last_s: float) -> tuple[float, float]:
-        """Return the best delay of a few, and the price there; its uploads are the first incumbent."""
-        best, guess, price = -math.inf, math.sqrt(first_s * last_s), 0.0
-        must = np.zeros(self.band.size, dtype=bool)
-        grid = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 2)[1:])
-        for delay_s in grid if first_s < last_s else (last_s,):
-            start = price or self.delay.slope(delay_s) / self.band.width_per_s or self.band.hold_price
-            priced = best_price(self.band.at(delay_s), must, start=start, most_uploads=self.max_uploads)
-            assert priced is not None  # nobody must
-            value = priced.bound - self.delay.cost(delay_s)
-            if value > best:
-                best, guess, price = value, float(delay_s), priced.price
-        return guess, price
+    def _look_around(self, first_s: float, last_s: float, gap: Gap) -> list[_Node]:
+        """Return the ranges of delays that may hold something better than the best of what they have."""
+        edges = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 1))
+        edges[0], edges[-1] = first_s, last_s
+        lows, highs = (edges[:-1], edges[1:]) if first_s < last_s else (edges[:1], edges[-1:])
+        start = self.delay.slope(math.sqrt(first_s * last_s)) / self.band.width_per_s or self.band.hold_price
+        prices, bounds = np.full(lows.shape, start or 1.0), np.full(lows.shape, gap.scale)
+        for level in range(_SWEEPS):
+            if level:
+                middle = np.sqrt(lows * highs)
+                lows, highs = np.concatenate([lows, middle]), np.concatenate([middle, highs])
+                prices, bounds = np.tile(prices, 2), np.tile(bounds, 2)
+            self.num_nodes += 1
+            seen = sweep(self.band, self.delay, lows, highs, prices, self.max_uploads)
+            self._try_best(seen)
+            bounds = np.minimum(bounds, seen.bound)
+            is_open = bounds > gap.allowed(self.value)
+            self.pruned = max(self.pruned, float(bounds[~is_open].max(initial=0.0)))
+            seen, bounds = seen.rows(is_open), bounds[is_open]
+            lows, highs, prices = seen.first_s, seen.last_s, seen.price
+            if lows.size <= 1:
+                break
+        nobody, everybody = np.zeros(self.band.size, dtype=bool), np.arange(self.band.size)
+        heap = [
+            _Node(
+                -float(bounds[r]),
+                float(lows[r]),
+                float(highs[r]),
+                nobody,
+                self.band,
+                everybody,
+                float(prices[r]),
+                float(seen.delay_s[r]),
+            )
+            for r in range(lows.size)
+        ]
+        heapq.heapify(heap)
+        return heap
+
+    def _try_best(self, seen: Sweep) -> None:
+        """Make an incumbent of who uploads in the range with the best priced value."""
+        best = int(np.argmax(seen.value))
+        if float(seen.value[best]) > self.value:
+            self._try_set(
+                np.flatnonzero(seen.chosen[best]),
+                first_s=float(seen.first_s[best]),
+                guess_s=float(seen.delay_s[best]),
+                price=float(seen.price[best]),
+            )
 
     def _process(self, node: _Node, gap: Gap) -> list[_Node]:
         self.num_nodes += 1
@@ -151,7 +187,7 @@ class BandSearch:
             kept_band, kept_index = (band, index) if keep is None else (band.only(keep), index[keep])
             kept_must = must if keep is None else must[keep]
             delay_s = found.moment.delay_s
-            if not low < delay_s < high:
+            if not low <= delay_s <= high:
                 known_s = self.found[2] if self.found is not None else 0.0
                 delay_s = known_s if low < known_s < high else math.sqrt(low * high)
             return _Node(-bound, low, high, kept_must, kept_band, kept_index, found.price, delay_s)
@@ -205,6 +241,10 @@ class BandSearch:
             needed = float((1.0 / late.most_nats[must]).sum())
             if not late.can[must].all() or needed > late.supply * (1.0 + 1e-11):
                 return None
+        if guess_s in (first_s, last_s):  # often no delay of the range is better than the end that is known
+            priced = best_price(band.at(guess_s), must, start=price, most_uploads=self.max_uploads)
+            if priced is not None and (self._rise(priced) <= 0.0) == (guess_s == first_s):
+                return priced
         if self.max_uploads is None:
             quick = newton_saddle(
                 band,
@@ -228,7 +268,7 @@ class BandSearch:
                 if delay_s >= last_s:
                     return best
                 past = None
-                delay_s = math.sqrt(low * high) if high / low > 1.0 + 1e-13 else last_s
+                delay_s = math.sqrt(low * high) if high / low > 1.0 + 1e-13 else high
                 continue
             price = priced.price or price
             best = priced
@@ -281,7 +321,7 @@ class BandSearch:
 
         A set that its lines keep below the incumbent is not worth the trouble.
         """
-        self._try_set(node, found.chosen, found, lines)
+        self._try_near(node, found.chosen, found, lines)
         loose = np.flatnonzero(~node.must & np.isfinite(found.worth))
         if loose.size == 0:
             return
@@ -291,23 +331,30 @@ class BandSearch:
             other = found.chosen.copy()
             other[pick] = not other[pick]
             if self.max_uploads is None or np.count_nonzero(other) <= self.max_uploads:
-                self._try_set(node, other, found, lines)
+                self._try_near(node, other, found, lines)
 
-    def _try_set(self, node: _Node, chosen: BoolArray, found: Priced, lines: _Lines) -> None:
-        index = node.index[chosen]
+    def _try_near(self, node: _Node, chosen: BoolArray, found: Priced, lines: _Lines) -> None:
+        if lines.bound_of(chosen) > self.value:
+            self._try_set(
+                node.index[chosen], first_s=node.first_s, guess_s=found.moment.delay_s, price=found.price
+            )
+
+    def _try_set(self, index: IntArray, *, first_s: float, guess_s: float, price: float) -> None:
         key = index.tobytes()
-        if index.size == 0 or key in self._tried or lines.bound_of(chosen) <= self.value:
+        if index.size == 0 or key in self._tried:
             return
         self._tried.add(key)
         band = self.band.only(index)
         must = np.ones(index.size, dtype=bool)
-        first_s, last_s = self._narrowed(band, must, 0.0, self.delay.latest_s(float(band.contribution.sum())))
-        first_s = max(first_s, node.first_s * 1e-3)
+        own_s, last_s = self._narrowed(band, must, 0.0, self.delay.latest_s(float(band.contribution.sum())))
+        first_s = max(own_s, first_s * 1e-3)
         if first_s > last_s:
             return
-        best = self._saddle(band, must, first_s, last_s, found.moment.delay_s, found.price)
+        best = self._saddle(band, must, first_s, last_s, guess_s, price)
         if best is None:
             return
+        if best.demand > band.width_per_s * self.delay.deadline_s:  # by rounding: a price a little higher
+            best = best_price(best.moment, must, start=best.price) or best
         # An area that is short by a rounding error takes so much longer; peak powers allow that.
         delay_s = max(best.moment.delay_s, best.demand / band.width_per_s)
         if band.has_slots:
@@ -335,21 +382,21 @@ class _Lines:
     @classmethod
     def of(cls, node: _Node, found: Priced, delay: DelayPrice, most_uploads: int | None) -> _Lines:
         here, price, band = found.moment.delay_s, found.price, node.band
-        slope = found.moment.slope(found.nats, price)
-        at_first = found.worth - slope * (here - node.first_s)
-        at_last = found.worth + slope * (node.last_s - here)
-        late = band.at(node.last_s)
-        nats = late.nats(price)
-        worth = late.worth(nats, price)
-        late_slope = late.slope(nats, price)
-        late_first = worth - np.where(late.can, late_slope, 0.0) * (node.last_s - node.first_s)
-        # Tangents at the end bound who does not upload here better, unless they are above 0 at the start.
-        by_end = ~found.moment.can | ((found.worth <= 0.0) & (late_first <= 0.0) & ~node.must)
+        at_first, at_last = line_ends(
+            found.moment,
+            found.nats,
+            found.worth,
+            price,
+            band.at(node.last_s),
+            node.first_s,
+            node.last_s,
+            node.must,
+        )
         cost, steep = delay.cost(here), delay.slope(here)
         width = band.width_per_s
         return cls(
-            at_first=np.where(by_end, late_first, at_first),
-            at_last=np.where(by_end, worth, at_last),
+            at_first=at_first,
+            at_last=at_last,
             must=node.must,
             base_first=price * width * node.first_s - cost - steep * (node.first_s - here),
             base_last=price * width * node.last_s - cost - steep * (node.last_s - here),

@@ -159,7 +159,7 @@ class _Walk:
 class _Point:
     """G's slopes and second derivatives at a price and a delay, the latter in ln mu and ln delta."""
 
-    moment: Moment
+    moment: Moment[float]
     price: float
     nats: FloatArray
     worth: FloatArray
@@ -179,7 +179,7 @@ class _Point:
     def of(
         cls,
         walk: _Walk,
-        moment: Moment,
+        moment: Moment[float],
         nats: FloatArray,
         worth: FloatArray,
         weight: FloatArray,

@@ -1,0 +1,140 @@
+"""Many ranges of delays at once: a price for each, and the bound that its tangents give the whole range.
+
+Any price and any delay of a range bound it, so none of this must be exact: it is what a search node does
+(band_search.py), for a table of ranges by uploads. Most ranges are closed by it, and the best is a start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedwave.allocation.access.band import Band, Delay, Moment
+from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.units import BoolArray, FloatArray
+
+_PRICE_STEPS = 6
+_LARGEST_STEP = 3.0  # of a price, in logarithms
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sweep:
+    """What is known of each of R ranges of delays with nothing decided."""
+
+    first_s: FloatArray  # (R,)
+    last_s: FloatArray
+    delay_s: FloatArray  # inside, where the tangents touch
+    price: FloatArray
+    chosen: BoolArray  # (R, n): who uploads at this price and delay
+    value: FloatArray  # the priced value there
+    bound: FloatArray  # on everything within the range
+
+    def rows(self, keep: BoolArray) -> Sweep:
+        """Return some of the ranges."""
+        return Sweep(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
+
+
+def sweep(
+    band: Band,
+    delay: DelayPrice,
+    first_s: FloatArray,
+    last_s: FloatArray,
+    price: FloatArray,
+    most_uploads: int | None,
+) -> Sweep:
+    """Return a price for each range, close to the one with the least bound in its middle, and its bounds."""
+    delay_s = np.sqrt(first_s * last_s)
+    moment = band.at(delay_s[:, None])
+    price = _prices(moment, price[:, None], most_uploads)
+    nats = moment.nats(price)
+    worth = moment.worth(nats, price)
+    at_first, at_last = line_ends(
+        moment, nats, worth, price, band.at(last_s[:, None]), first_s[:, None], last_s[:, None]
+    )
+    cost = np.array([delay.cost(float(one)) for one in delay_s])
+    steep = np.array([delay.slope(float(one)) for one in delay_s])
+    supply = price[:, 0] * band.width_per_s
+    ends = [
+        _best_sum(lines, most_uploads) + supply * end - cost - steep * (end - delay_s)
+        for lines, end in ((at_first, first_s), (at_last, last_s))
+    ]
+    return Sweep(
+        first_s=first_s,
+        last_s=last_s,
+        delay_s=delay_s,
+        price=price[:, 0],
+        chosen=_chosen(worth, most_uploads),
+        value=_best_sum(worth, most_uploads) + supply * delay_s - cost,
+        bound=np.maximum(*ends),
+    )
+
+
+def line_ends(
+    moment: Moment[Delay],
+    nats: FloatArray,
+    worth: FloatArray,
+    price: Delay,
+    late: Moment[Delay],
+    first_s: Delay,
+    last_s: Delay,
+    must: BoolArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the values of each upload's tangent at both ends of a range of delays.
+
+    Tangents at the end bound who does not upload at the moment better, unless they are above 0 at the start.
+    """
+    slope = moment.slope(nats, price)
+    at_first = worth - slope * (moment.delay_s - first_s)
+    at_last = worth + slope * (last_s - moment.delay_s)
+    late_nats = late.nats(price)
+    late_worth = late.worth(late_nats, price)
+    late_slope = np.where(late.can, late.slope(late_nats, price), 0.0)
+    late_first = late_worth - late_slope * (last_s - first_s)
+    by_end = (worth <= 0.0) & (late_first <= 0.0)
+    if must is not None:
+        by_end &= ~must
+    by_end |= ~moment.can
+    return np.where(by_end, late_first, at_first), np.where(by_end, late_worth, at_last)
+
+
+def _prices(moment: Moment[FloatArray], price: FloatArray, most_uploads: int | None) -> FloatArray:
+    """Return for each range a price near the least bound: demand meets supply, or jumps past it there."""
+    low, high = np.zeros(price.shape), np.full(price.shape, np.inf)  # demand is above supply, or is not
+    best, best_bound = price, np.full(price.shape, np.inf)
+    hold = moment.band.hold_price
+    for _ in range(_PRICE_STEPS):
+        nats = moment.nats(price)
+        worth = moment.worth(nats, price)
+        area = np.where(_chosen(worth, most_uploads), 1.0 / nats, 0.0)
+        demand = area.sum(axis=1, keepdims=True)
+        bound = _best_sum(worth, most_uploads)[:, None] + price * moment.supply
+        best = np.where(bound < best_bound, price, best)
+        best_bound = np.minimum(bound, best_bound)
+        low = np.where(demand > moment.supply, np.maximum(price, low), low)
+        high = np.where(demand > moment.supply, high, np.minimum(price, high))
+        pull = (moment.elasticity(nats) * area).sum(axis=1, keepdims=True) * price / (price + hold)
+        wanted = np.where(demand > 0.0, demand, 1.0)
+        step = np.log(wanted / moment.supply) * wanted / np.maximum(pull, 1e-9 * wanted)
+        step = np.where(demand > 0.0, step, -_LARGEST_STEP)
+        wished = price * np.exp(np.minimum(np.maximum(step, -_LARGEST_STEP), _LARGEST_STEP))
+        inside = (low < wished) & (wished < high)
+        middle = np.where(np.isfinite(high), np.sqrt(low * np.where(np.isfinite(high), high, 1.0)), wished)
+        price = np.where(inside | (low == 0.0), wished, middle)
+    return np.asarray(best)
+
+
+def _chosen(worth: FloatArray, most_uploads: int | None) -> BoolArray:
+    chosen = worth > 0.0
+    if most_uploads is not None and most_uploads < worth.shape[1]:
+        place = worth.shape[1] - most_uploads
+        chosen &= worth >= np.partition(worth, place, axis=1)[:, place : place + 1]
+    return chosen
+
+
+def _best_sum(worth: FloatArray, most_uploads: int | None) -> FloatArray:
+    """Return the sum of what is above 0 in each range, of the largest where their number is limited."""
+    if most_uploads is not None and most_uploads < worth.shape[1]:
+        place = worth.shape[1] - most_uploads
+        worth = np.partition(worth, place, axis=1)[:, place:]
+    return np.asarray(np.maximum(worth, 0.0).sum(axis=1))
