@@ -222,6 +222,96 @@ def test_a_band_is_shared_in_every_way_and_drawn(browser: Any) -> None:
         assert re.search(r"device \d+\n.*block", page.inner_text("#tooltip"))
 
 
+def test_every_symbol_is_told_by_pointer_and_keyboard(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        untold = page.evaluate(
+            "async () => { const { WORDS } = await import('/words.js');"
+            " return [...document.querySelectorAll('[data-word]')].filter(e => !WORDS[e.dataset.word])"
+            " .map(e => e.dataset.word); }"
+        )
+        assert untold == []
+        plain = page.evaluate(
+            "() => [...document.querySelectorAll('#controls label')]"
+            ".filter(e => !e.dataset.word && e.htmlFor !== 'source').map(e => e.textContent)"
+        )
+        assert plain == []
+        for selector, says in (
+            ("label[for=energy_weight]", "what a joule costs"),
+            ("label[for=deadline_s]", "A deadline for the whole round"),
+            ("#card-split [data-word='η₂T']", "what the round's seconds cost"),
+            ("#card-methods th[data-word=U]", "contributions u of the devices"),
+            ("#card-accesses tr.refused", "needs blocks that are alike"),
+            ("#card-curve [data-word='δ']", "the upload delay"),
+        ):
+            page.locator(selector).first.hover(force=True)
+            assert says in page.inner_text("#tooltip"), selector
+        page.locator("#card-methods th[data-word=U]").focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        assert "contributions u of the devices" in page.inner_text("#tooltip")
+        page.keyboard.press("Escape")
+        assert page.locator("#tooltip").is_hidden()
+
+
+def test_what_is_tried_says_what_came_of_it_and_can_be_taken_back(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        before, weight = page.get_attribute("body", "data-objective"), page.input_value("#energy_weight")
+        uploads = len(assignment(page).split())
+        page.click("#try-energy")
+        page.wait_for_timeout(100)
+        page.wait_for_selector(READY, timeout=60_000)
+        page.wait_for_selector("#try-back:not([hidden])")
+        assert float(page.input_value("#energy_weight")) == 10 * float(weight)
+        after = float(page.get_attribute("body", "data-objective"))
+        told = page.inner_text("#try .told")
+        assert f"Uploads {uploads} → {len(assignment(page).split())}" in told
+        shown = re.search(r"objective (\S+) → (\S+)\.$", told)
+        assert shown is not None
+        signed = [float(one.replace("−", "-")) for one in shown.groups()]
+        assert signed == pytest.approx([float(before), after], rel=1e-3)
+        page.click("#try-back")
+        page.wait_for_timeout(100)
+        page.wait_for_selector(READY, timeout=60_000)
+        assert page.get_attribute("body", "data-objective") == before
+        assert page.locator("#try-back").is_hidden()
+        assert page.locator("#try-share").count() == 0  # the paper's blocks differ
+
+
+def test_the_front_is_coloured_by_what_it_is_worth(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        told = page.evaluate(
+            "() => [...document.querySelectorAll('#card-front circle.front-dot')]"
+            ".map(dot => [dot.getAttribute('fill'), dot.getBoundingClientRect().x])"
+        )
+        assert len(told) >= 5
+        colours = {fill for fill, _ in told}
+        assert {"rgb(68 1 84)", "rgb(253 231 37)"} <= colours  # both ends of viridis
+        text = page.inner_text("#card-front .body")
+        for words in ("energy E of the round", "time T of the round", "your weights", "energy weighs most"):
+            assert words in text
+        assert page.locator("#card-front .here-ring").count() == 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (800, 900)])
+@pytest.mark.parametrize("cell", ["paper", "umi-3.5ghz"])
+def test_no_control_is_hidden(browser: Any, address: str, cell: str, width: int, height: int) -> None:
+    with opened(browser, address, width=width) as page:
+        page.select_option("#source", cell)
+        page.wait_for_timeout(100)
+        page.wait_for_selector(READY, timeout=60_000)
+        hidden = page.evaluate(
+            "() => [...document.querySelectorAll('#controls input, #controls select, #controls button')]"
+            ".filter(e => e.offsetParent).filter(e => { const b = e.getBoundingClientRect();"
+            " const top = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2);"
+            " return !top || !(top === e || e.contains(top)); })"
+            ".map(e => e.id)"
+        )
+        # without a deadline its slider is grey, and a grey control lets the pointer through
+        assert set(hidden) <= {"deadline_s", "deadline_s-slider"}
+        bottom = page.evaluate("() => document.getElementById('reset').getBoundingClientRect().bottom")
+        assert bottom <= height
+
+
 def test_what_a_cell_cannot_be_shared_by_says_why(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         off = page.locator("#access option:disabled").evaluate_all("all => all.map(o => [o.value, o.title])")

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation, account
+from fedwave.errors import ProblemError
 from fedwave.units import IntArray
 from fedwave.wireless.schedule import UploadSchedule, hand_on_blocks, schedule_of
 
@@ -40,6 +41,11 @@ def handed_on(problem: AllocationProblem, allocation: Allocation) -> UploadSched
 
     Blocks must be alike: problems with another access than one-block have no others.
     """
+    if problem.is_frequency_selective or np.ptp(problem.block_noise_w) > 0.0:
+        raise ProblemError(
+            "blocks that go on to others must be alike, got gains or interference that differ between them. "
+            "Leave out work_conserving."
+        )
     width, who = allocation.bandwidth_of_device_hz, allocation.selected
     held = np.ones(who.size) if width is None else width[who] / problem.bandwidth_hz
     return hand_on_blocks(

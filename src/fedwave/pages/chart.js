@@ -44,7 +44,7 @@ export class Chart {
     }
     group.append(
       svg("line", { class: "axis", x1: x0, x2: x1, y1: y0, y2: y0 }),
-      svg("text", { x: (x0 + x1) / 2, y: y0 + 33, "text-anchor": "middle" }, x.label));
+      svg("text", { x: (x0 + x1) / 2, y: y0 + 33, "text-anchor": "middle", "data-word": x.word }, x.label));
     if (y.label) group.append(svg("text", { x: 13, y: (y0 + y1) / 2, "text-anchor": "middle", transform: `rotate(-90 13 ${(y0 + y1) / 2})` }, y.label));
     return group;
   }

@@ -1,5 +1,6 @@
 // The same cell shared in every way: what the optimum is worth in each, and what the best simple rule loses.
 import { digits, el, si } from "./dom.js";
+import { word } from "./words.js";
 
 export const ACCESSES = { "one-block": "One block each", blocks: "Whole blocks", "shared-band": "Shared band", tdma: "One after another" };
 export const SIMPLE = ["threshold", "value-rate", "proportional-fair"];
@@ -28,5 +29,5 @@ export function accessTable({ found, refusals, chosen, unit, onChoose }) {
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } } },
     name, ...[digits(optimal.objective), si(optimal.energy_j, unit("J")), si(optimal.delay_s, unit("s")), optimal.num_selected, simple ? lossText(simple.lost) : "–"].map((words) => el("td", {}, words)));
   });
-  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", {}, words)))), el("tbody", {}, rows)));
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", { ...word({ energy: "E", delay: "T" }[words] ?? words), tabindex: 0 }, words)))), el("tbody", {}, rows)));
 }

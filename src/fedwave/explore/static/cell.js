@@ -7,6 +7,8 @@ import { digits, el, find, si, svg } from "./dom.js";
 import { CellMap } from "./map.js";
 import { saveButtons, saveText } from "./save.js";
 import { SHARES, schedulePicture, usedShare } from "./schedule.js";
+import { Tries } from "./tries.js";
+import { word } from "./words.js";
 
 const NAMES = {
   optimal: "URAL (optimal)", threshold: "Threshold", "value-rate": "Value-rate", "proportional-fair": "Proportional fair", ives: "URAL (IVES)",
@@ -23,6 +25,7 @@ export class CellTab {
     this.controls = new Controls(find("controls"), () => this.update());
     this.shown = "optimal";
     this.cards = {};
+    this.tries = new Tries(find("try"), { read: () => ({ view: this.controls.view, optimal: this.methods.optimal, unit: this.unit }), apply: (changes) => this.controls.apply(changes) });
     find("cell-cards").replaceChildren(
       el("div", { class: "column-of-cards" },
         this.card("map", "Who uploads, and on which block", 1, "who-uploads"),
@@ -51,6 +54,7 @@ export class CellTab {
       this.about = answer;
       this.mapKey = null;
       this.controls.build({ sources: this.start.sources, source, view: answer.view, about: answer, onSource: (name) => this.open(name), onExport: (kind) => this.export(kind), onReset: () => this.open(source) });
+      this.tries.offer(answer.refusals);
       this.map = new CellMap({ units: !answer.is_normalised });
       this.cards.map.body.replaceChildren(this.map.node);
       await this.update();
@@ -193,7 +197,7 @@ export class CellTab {
     level = 0;
     rows.forEach(([name, amount, worth, looks, parts], row) => {
       const y = 12 + row * 40;
-      picture.append(svg("text", { x: left - 10, y: y + 18, "text-anchor": "end", class: "strong" }, name));
+      picture.append(svg("text", { x: left - 10, y: y + 18, "text-anchor": "end", class: "strong", ...word(name.replace("−", "")) }, name));
       for (const [part, words] of parts) {
         const [a, b] = [at(level), at(level + part)].sort((one, other) => one - other);
         picture.append(svg("rect", { x: a, y, width: Math.max(b - a, 1), height: 27, rx: 3, class: `${looks} ${words.startsWith("computing") ? "light" : ""}` }, svg("title", {}, words)));
@@ -202,7 +206,7 @@ export class CellTab {
       picture.append(svg("text", { x: width - right + 12, y: y + 12, class: "strong" }, `${worth >= 0 ? "+" : ""}${digits(worth)}`), svg("text", { x: width - right + 12, y: y + 26, class: "tiny" }, amount));
     });
     const [a, b] = [at(0), at(level)].sort((one, other) => one - other);
-    picture.append(svg("text", { x: left - 10, y: 152, "text-anchor": "end", class: "strong" }, "sum"), svg("rect", { x: a, y: 134, width: Math.max(b - a, 1), height: 27, rx: 3, class: "sum" }), svg("text", { x: width - right + 12, y: 152, class: "strong" }, digits(found.objective)));
+    picture.append(svg("text", { x: left - 10, y: 152, "text-anchor": "end", class: "strong", ...word("objective") }, "sum"), svg("rect", { x: a, y: 134, width: Math.max(b - a, 1), height: 27, rx: 3, class: "sum" }), svg("text", { x: width - right + 12, y: 152, class: "strong" }, digits(found.objective)));
     this.cards.split.body.replaceChildren(picture);
     this.cards.split.note.textContent = `${NAMES[found.method] ?? found.method}: ${digits(found.objective, 6)}, ${proven(found)}. Pale: computing.`;
     document.body.dataset.objective = found.objective;
@@ -222,7 +226,7 @@ export class CellTab {
       el("td", {}, found.num_selected));
     });
     this.cards.methods.body.classList.remove("stale");
-    this.cards.methods.body.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", {}, words)))), el("tbody", {}, rows))));
+    this.cards.methods.body.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((words) => el("th", words === "method" ? {} : { ...word(words), tabindex: 0 }, words)))), el("tbody", {}, rows))));
     this.cards.methods.note.textContent = `${simplest(this.methods)}Choose a row to see it on the map.`;
   }
 
@@ -235,7 +239,7 @@ export class CellTab {
     const top = curve.upper_bound, values = [curve.optimum.objective, top, last?.objective, steps[0]?.objective].filter((one) => Number.isFinite(one));
     const reach = Math.max(top - Math.min(...values), 0.15 * Math.abs(top), 1e-6);
     const chart = new Chart({ width: 480, height: 290, label: "Objective over the upload delay",
-      x: { label: `upload delay δ${this.about.is_normalised ? "" : " [s]"}`, domain: [curve.delay_s[0], Math.max(curve.delay_s.at(-1), last?.delay_s ?? 0)], log: true },
+      x: { word: "δ", label: `upload delay δ${this.about.is_normalised ? "" : " [s]"}`, domain: [curve.delay_s[0], Math.max(curve.delay_s.at(-1), last?.delay_s ?? 0)], log: true },
       y: { label: "objective", domain: [top - 1.25 * reach, top + 0.18 * reach] } });
     chart.steps(curve.delay_s, curve.bound, "bound", "ruled-out");
     chart.level(top, "proven");
@@ -255,30 +259,35 @@ export class CellTab {
     note.textContent = `Black: the best matching at each delay. Green steps: what no allocation in that stretch can exceed. ${verdict(curve, last, this.methods.ives)}`;
   }
 
+  // As `fedwave allocate --pareto --plot` draws it: energy and time, a dot for every pair of weights, coloured by U.
   drawFront(all) {
     const { body, note } = this.cards.front;
     const rows = all.some((row) => row.count > 0) ? all.filter((row) => row.count > 0) : all; // nobody uploading is no trade-off
     body.classList.remove("stale");
-    const others = Object.values(this.methods).filter((found) => found.method !== "optimal" && found.energy_j > 0 && found.delay_s > 0 && found.num_selected > 0);
-    const energies = [...rows.map((row) => row.energy), ...others.map((one) => one.energy_j)], delays = [...rows.map((row) => row.delay), ...others.map((one) => one.delay_s)];
-    const { unit } = this;
-    const chart = new Chart({ width: 480, height: 290, label: "Energy against delay for many weights",
-      x: { label: `energy E${unit(" [J]")}`, domain: range(energies, 0.08, true), log: true, format: (value) => digits(value, 3) },
-      y: { label: `delay T${unit(" [s]")}`, domain: range(delays, 0.1, true), log: true, format: (value) => digits(value, 3) } });
+    const { unit } = this, isLog = (values) => Math.min(...values) > 0 && Math.max(...values) > 20 * Math.min(...values);
+    const [energies, delays, gains] = ["energy", "delay", "gain"].map((name) => rows.map((row) => row[name]));
+    const axis = (label, values) => ({ label, domain: range(values, 0.14, isLog(values)), log: isLog(values), format: (value) => digits(value, 3) });
+    const chart = new Chart({ width: 480, height: 300, margin: { left: 58, right: 78, top: 14, bottom: 38 }, label: "Energy against delay for many weights, coloured by U",
+      x: axis(`energy E of the round${unit(" [J]")}`, energies), y: axis(`time T of the round${unit(" [s]")}`, delays) });
+    const low = Math.min(...gains), high = Math.max(...gains), colour = (gain) => viridis(high > low ? (gain - low) / (high - low) : 1);
+    const tell = (row) => `η₁ = ${digits(row.weights[0], 3)}, η₂ = ${digits(row.weights[1], 3)}\nE = ${si(row.energy, unit("J"))}, T = ${si(row.delay, unit("s"))}\nU = ${digits(row.gain)}, ${row.count} uploads`;
     chart.line(rows.map((row) => [row.energy, row.delay]), "front");
-    for (const row of rows) chart.dot(row.energy, row.delay, "front-dot", `η₁ = ${digits(row.weights[0], 3)}, η₂ = ${digits(row.weights[1], 3)}\nE = ${si(row.energy, unit("J"))}, T = ${si(row.delay, unit("s"))}\nU = ${digits(row.gain)}, ${row.count} uploads`, 3.4);
+    for (const row of rows) if (row.ratio !== 1) chart.dot(row.energy, row.delay, { class: "front-dot", fill: colour(row.gain) }, tell(row), 4.6);
     const here = rows.find((row) => row.ratio === 1);
     if (here) {
-      chart.dot(here.energy, here.delay, "here", `the present weights\nE = ${si(here.energy, unit("J"))}, T = ${si(here.delay, unit("s"))}\nU = ${digits(here.gain)}`, 6.5);
-      chart.text(here.energy, here.delay, "present weights", { dx: 11, dy: -8, looks: "f-optimal strong" });
+      chart.inside.append(svg("circle", { class: "here-ring", cx: chart.x(here.energy), cy: chart.y(here.delay), r: 9.5 }));
+      chart.dot(here.energy, here.delay, { class: "front-dot here", fill: colour(here.gain) }, `your weights\n${tell(here)}`, 5.4);
     }
-    for (const one of others) {
-      chart.dot(one.energy_j, one.delay_s, `f-${one.method}`, `${NAMES[one.method] ?? one.method}\nE = ${si(one.energy_j, unit("J"))}, T = ${si(one.delay_s, unit("s"))}\nU = ${digits(one.contribution)}, ${one.num_selected} uploads`);
-      const isRight = chart.x(one.energy_j) > 380;
-      chart.text(one.energy_j, one.delay_s, NAMES[one.method] ?? one.method, { dx: isRight ? -8 : 8, dy: 4, anchor: isRight ? "end" : "start", looks: `f-${one.method}` });
+    const ends = [[rows[0], "energy weighs little"], [rows.at(-1), "energy weighs most"], ...(here ? [[here, "your weights"]] : [])];
+    for (const [row, words] of ends) if (row !== here || words === "your weights") {
+      const isRight = chart.x(row.energy) > 260;
+      chart.text(row.energy, row.delay, words, { dx: isRight ? -12 : 12, dy: row === rows[0] && row !== here ? 18 : -10, anchor: isRight ? "end" : "start", looks: row === here ? "strong" : "tiny" });
     }
+    const { x1, y0, y1 } = chart.box, steps = 24, height = y0 - y1;
+    for (let k = 0; k < steps; k++) chart.above.append(svg("rect", { x: x1 + 14, y: y0 - ((k + 1) * height) / steps, width: 10, height: height / steps + 0.5, fill: viridis((k + 0.5) / steps) }));
+    chart.above.append(svg("text", { x: x1 + 29, y: y1 + 10, class: "tick" }, digits(high, 3)), svg("text", { x: x1 + 29, y: y0, class: "tick" }, digits(low, 3)), svg("text", { x: x1 + 29, y: (y0 + y1) / 2 + 4, class: "strong", ...word("U") }, "U"));
     body.replaceChildren(chart.node);
-    note.textContent = "Each ring is the optimum for another η₁/η₂, from a hundredth to a hundred times the present one; U differs between them.";
+    note.textContent = "Each dot is the optimum for another η₁/η₂, from a hundredth to a hundred times yours. Its colour is U: a round that is cheaper in both is worth less.";
   }
 
   async export(kind) {
@@ -300,6 +309,14 @@ export class CellTab {
       showError(error);
     }
   }
+}
+
+// The colours of matplotlib's viridis, which pictures of fronts have, between nine of its values.
+const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
+function viridis(share) {
+  const at = Math.min(Math.max(share, 0), 1) * (VIRIDIS.length - 1), k = Math.min(Math.floor(at), VIRIDIS.length - 2);
+  const parts = [VIRIDIS[k], VIRIDIS[k + 1]].map((hex) => [1, 3, 5].map((from) => parseInt(hex.slice(from, from + 2), 16)));
+  return `rgb(${parts[0].map((low, i) => Math.round(low + (at - k) * (parts[1][i] - low))).join(" ")})`;
 }
 
 const proven = (found) => (found.upper_bound === null ? `nothing proven (${found.status})` : found.gap === 0 || found.gap < 1e-9 ? "proven optimal" : `proven within ${digits(100 * found.gap, 2)} %`);

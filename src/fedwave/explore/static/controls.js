@@ -1,6 +1,7 @@
 // The form of the cell tab: a slider and a field for each number that decides the picture.
 import { ACCESSES } from "./accesses.js";
 import { el } from "./dom.js";
+import { word } from "./words.js";
 
 const STEPS = 1000;
 
@@ -12,7 +13,7 @@ const SLIDERS = [
   { key: "max_power_w", label: ["p", " max. power"], unit: "mW", per: 1e-3, span: [1e-2, 1e2] },
   { key: "bandwidth_hz", label: ["B", " bandwidth"], unit: "kHz", per: 1e3, span: [1e-1, 1e1] },
   { key: "model_bits", label: ["S", " model size"], unit: "Mbit", per: 1e6, span: [1e-2, 1e2] },
-  { key: "deadline_s", label: ["T", " deadline"], unit: "s", isOptional: true, around: 10, span: [1e-2, 1e2] },
+  { key: "deadline_s", word: "T deadline", label: ["T", " deadline"], unit: "s", isOptional: true, around: 10, span: [1e-2, 1e2] },
 ];
 
 export class Controls {
@@ -21,8 +22,10 @@ export class Controls {
     form.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  build({ sources, source, view, about, onSource, onExport, onReset }) {
+  build(given) {
+    const { sources, source, view, about, onSource, onExport, onReset } = given;
     this.view = { ...view };
+    this.rebuild = () => this.build({ ...given, view: this.view });
     this.fields = {};
     const small = (key, words, attributes = {}) => this.number(key, words, { min: 0, step: 1, ...attributes });
     this.form.replaceChildren(
@@ -30,10 +33,10 @@ export class Controls {
         sources.map((name) => el("option", { value: name, selected: name === source }, name)))),
       el("p", { class: "about" }, about.description),
       ...this.sharing(about),
-      el("div", { class: "pair" }, small("num_devices", "Devices n", { min: 1 }), small("seed", "Seed")),
+      el("div", { class: "pair" }, small("num_devices", "Devices n", { min: 1, word: "n" }), small("seed", "Seed", { word: "seed" })),
       ...SLIDERS.map((slider) => this.slider(slider, about)),
-      el("div", { class: "pair" }, this.kind(), this.number("mean_contribution", "Mean of u", { min: 0, step: "any" })),
-      el("div", { class: "pair" }, small("num_samples", "Samples D", { min: 1 }), about.is_redrawn ? small("round_index", "Round") : null),
+      el("div", { class: "pair" }, this.kind(), this.number("mean_contribution", "Mean of u", { min: 0, step: "any", word: "mean of u" })),
+      el("div", { class: "pair" }, small("num_samples", "Samples D", { min: 1, word: "D" }), about.is_redrawn ? small("round_index", "Round", { word: "round" }) : null),
       el("div", { class: "actions" },
         el("button", { type: "button", id: "copy-toml", onclick: () => onExport("toml") }, "Copy as TOML"),
         el("button", { type: "button", id: "copy-python", onclick: () => onExport("python") }, "Copy as Python"),
@@ -41,25 +44,25 @@ export class Controls {
         el("button", { type: "button", id: "reset", onclick: onReset }, "Reset")));
   }
 
-  labelled(words, input) {
-    return el("div", { class: "field" }, el("div", { class: "top" }, el("label", { for: input.id }, words)), input);
+  labelled(words, input, name = null) {
+    return el("div", { class: "field" }, el("div", { class: "top" }, el("label", { for: input.id, ...(name ? word(name) : {}) }, words)), input);
   }
 
-  number(key, words, attributes) {
+  number(key, words, { word: name, ...attributes }) {
     const input = el("input", { type: "number", id: key, value: this.view[key], ...attributes });
     input.addEventListener("change", () => {
       const value = Number(input.value);
       const isFine = input.value !== "" && Number.isFinite(value) && (attributes.step !== 1 || Number.isInteger(value));
       if (isFine) this.set(key, value); else input.value = this.view[key];
     });
-    return this.labelled(words, input);
+    return this.labelled(words, input, name);
   }
 
   kind() {
     const names = { uniform: "uniform", exponential: "exponential", equal: "all equal" };
     const input = el("select", { id: "contribution", onchange: () => this.set("contribution", input.value) },
       Object.entries(names).map(([value, words]) => el("option", { value, selected: this.view.contribution === value }, words)));
-    return this.labelled("Contribution u", input);
+    return this.labelled("Contribution u", input, "u");
   }
 
   // How the band is shared; what a cell cannot be shared by says why. Limits that only some accesses know come and go.
@@ -72,15 +75,23 @@ export class Controls {
       if (value === null ? about.has_max_uploads : !Number.isInteger(value) || value < 1) most.value = this.view.max_uploads ?? ""; else this.set("max_uploads", value);
     } });
     this.access = access;
-    this.hands = el("label", { class: "tick", for: "work_conserving" }, hands, " hand on free blocks");
-    this.most = el("div", { class: "field" }, el("div", { class: "top" }, el("label", { for: "max_uploads" }, "At most"), el("span", { class: "value" }, most, el("span", { class: "unit" }, "send"))));
+    this.isAlike = about.refusals.blocks === ""; // only blocks that are alike can be handed on
+    this.hands = el("label", { class: "tick", for: "work_conserving", ...word("hand on") }, hands, " hand on free blocks");
+    this.most = el("div", { class: "field" }, el("div", { class: "top" }, el("label", { for: "max_uploads", ...word("at most") }, "At most"), el("span", { class: "value" }, most, el("span", { class: "unit" }, "send"))));
     this.showSharing();
-    return [this.labelled("Access", access), this.hands, this.most];
+    return [this.labelled("Access", access, "access"), this.hands, this.most];
   }
 
   showSharing() {
-    this.hands.hidden = this.view.access !== "blocks";
+    this.hands.hidden = !["one-block", "blocks"].includes(this.view.access) || !this.isAlike;
     this.most.hidden = this.view.access === "one-block";
+  }
+
+  // Moves several settings at once, as if each had been set by hand.
+  apply(changes) {
+    Object.assign(this.view, changes);
+    this.rebuild();
+    return this.onChange();
   }
 
   choose(access) {
@@ -122,7 +133,7 @@ export class Controls {
     tick?.addEventListener("change", () => { grey(); this.set(key, tick.checked ? Number(field.value) * per : null); });
     grey();
     return el("div", { class: "field" },
-      el("div", { class: "top" }, el("label", { for: key }, el("b", {}, label[0]), label[1], isMissing ? " (file)" : ""),
+      el("div", { class: "top" }, el("label", { for: key, ...word(slider.word ?? label[0]) }, el("b", {}, label[0]), label[1], isMissing ? " (file)" : ""),
         el("span", { class: "value" }, tick, field, el("span", { class: "unit" }, unit))),
       range);
   }

@@ -3,6 +3,7 @@ import { ask, showError } from "./ask.js";
 import { CellTab } from "./cell.js";
 import { find } from "./dom.js";
 import { RunTab } from "./runs.js";
+import { tellWords } from "./words.js";
 
 const root = document.documentElement;
 const TABS = ["cell", "runs"];
@@ -16,7 +17,7 @@ function show(name, { focus = false } = {}) {
     find(`tab-${one}`).tabIndex = isShown ? 0 : -1;
     if (isShown && focus) find(`tab-${one}`).focus();
   }
-  find("status").hidden = name !== "cell";
+  find("status").classList.toggle("away", name !== "cell");
   if (name === "runs") runs?.watch();
 }
 
@@ -35,10 +36,11 @@ for (const name of TABS) {
 }
 
 try {
+  tellWords();
   const start = await ask("start");
   const tab = new CellTab(start);
   document.querySelector("h1").title = `fedwave ${start.version}`;
-  runs = new RunTab(find("runs"), start.num_runs);
+  runs = new RunTab(find("runs"), start);
   show(start.first_tab);
   await tab.open(start.first_source);
 } catch (error) {

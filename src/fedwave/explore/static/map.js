@@ -1,6 +1,7 @@
 // The map: devices around the base station, blocks as columns below, a line for every upload.
 import { digits, pointIn, si, svg, tip, toScreen } from "./dom.js";
 import { fix } from "./chart.js";
+import { word } from "./words.js";
 
 const WIDTH = 480, HEIGHT = 590, CENTRE = [240, 236], RADIUS = 192;
 const COLUMNS = { left: 4, right: 476, base: 564, tallest: 72, least: 8 };
@@ -30,7 +31,8 @@ export class CellMap {
     this.spots = layout(map);
     const size = map.num_devices > 3000 ? 1.6 : map.num_devices > 600 ? 2.6 : map.num_devices > 150 ? 4 : 5.2;
     this.size = size;
-    this.places.replaceChildren(...this.rings(), ...this.devices(size), ...legend(map, this.spots.isMap), station());
+    const rings = this.rings();
+    this.places.replaceChildren(...rings.filter((one) => one.tagName === "circle"), ...this.devices(size), ...rings.filter((one) => one.tagName !== "circle"), ...legend(map, this.spots.isMap), station());
   }
 
   rings() {
@@ -234,7 +236,7 @@ function legend(map, isMap) {
   const title = map.shadowing_db ? "shadowing" : map.gain_db ? "channel" : null;
   if (title && (isMap || map.gain_db)) {
     const [left, right] = map.shadowing_db ? ["−12 dB", "+12 dB"] : ["strong", "weak"];
-    found.push(svg("text", { x: WIDTH - 14, y: 20, "text-anchor": "end" }, title));
+    found.push(svg("text", { x: WIDTH - 14, y: 20, "text-anchor": "end", ...(map.shadowing_db ? word("shadowing") : {}) }, title));
     for (let bin = 0; bin < BINS; bin++) found.push(svg("rect", { x: WIDTH - 14 - 16 * (BINS - bin), y: 27, width: 15, height: 9, rx: 2, class: `sh${bin}` }));
     found.push(svg("text", { x: WIDTH - 14 - 16 * BINS, y: 50, class: "tiny" }, left), svg("text", { x: WIDTH - 15, y: 50, "text-anchor": "end", class: "tiny" }, right));
   }
