@@ -9,7 +9,7 @@ FLOWER_VENV := .venv-flower
 FLOWER_BIN := $(FLOWER_VENV)/bin
 FLOWER_STAMP := $(FLOWER_VENV)/.installed
 
-.PHONY: demo demo-flower dist docs test test-slow test-processes test-wheel lint format clean bench bench-flower install
+.PHONY: demo demo-flower dist docs test test-slow test-processes test-wheel lint format clean bench bench-flower install notebooks
 
 install: $(STAMP)
 
@@ -46,6 +46,10 @@ test-processes: $(STAMP) $(FLOWER_STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m processes
 	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -n auto tests/flower tests/cli
 	OMP_NUM_THREADS=1 $(FLOWER_BIN)/python -m pytest -m processes tests/flower
+
+# notebooks/NAME.ipynb of NAME.py, which is the one to edit.
+notebooks: $(STAMP)
+	$(BIN)/python -m tools.notebooks
 
 # Wheel and sdist, into dist/; and the wheel in an empty environment.
 dist: $(STAMP)

@@ -24,7 +24,7 @@ ADDRESSED = (
     "notebooks/*.py",
     "notebooks/*.ipynb",
 )
-SLUG = re.compile(r"(?:github\.com|githubusercontent\.com|/github)/([\w.-]+/[\w.-]+?)(?=/|\"|'|\)|\s|$)")
+SLUG = re.compile(r"(?:github\.com|githubusercontent\.com|/github|/gh)/([\w.-]+/[\w.-]+?)(?=/|\"|'|\)|\s|$)")
 
 
 def version(root: Path = ROOT) -> str:

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +17,9 @@ from fedwave.errors import import_extra
 from fedwave.experiments.schema import Experiment
 from fedwave.intervals import short_number
 from fedwave.simulation.records import RoundRecord
+
+if TYPE_CHECKING:
+    from fedwave.devices.base import HeldOutResult
 
 SECONDS_BETWEEN_LINES = 30.0  # in a log file
 MAX_SPANS = 6  # stretches of rounds in one line
@@ -70,9 +74,7 @@ class ProgressBar:
     def round_done(self, record: RoundRecord) -> None:
         """Move on by one round."""
         if record.heldout is not None:
-            shown, value = record.heldout.measured, record.heldout.mean_metric
-            figure = f"{value:.1%}" if shown.is_share else f"{value:.4g}"
-            self._metric = f"  {shown.name.replace('_', ' ')} {figure}"
+            self._metric = f"  {heldout_figure(record.heldout)}"
         self._say_note(record)
         loss = record.columns.get("train_loss")
         figures = ("" if loss is None else f"loss {loss:.3f}") + self._metric
@@ -116,6 +118,13 @@ class ProgressBar:
 
     def _print(self, line: str) -> None:
         self._progress.console.print(escape(line), highlight=False, soft_wrap=True)
+
+
+def heldout_figure(heldout: HeldOutResult) -> str:
+    """Return the held-out metric by its name, a share in per cent: "accuracy 84.9%"."""
+    shown, value = heldout.measured, heldout.mean_metric
+    figure = f"{value:.1%}" if shown.is_share else f"{value:.4g}"
+    return f"{shown.name.replace('_', ' ')} {figure}"
 
 
 def spans(rounds: Sequence[int]) -> str:

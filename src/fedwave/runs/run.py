@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -110,12 +110,13 @@ def run_experiment(
     split: UserSplit | None = None,
     adapt: Callable[[Simulation], Simulation] | None = None,
     observers: Iterable[Observer] = (),
+    progress: bool = False,
 ) -> RunResult:
     """Train, and leave a run folder at ``out``, which must be new or empty.
 
     ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names. ``adapt``
     changes the simulation before it runs: a planner, a world or an executor of your own; give it to
-    ``resume_run`` too.
+    ``resume_run`` too. ``progress`` shows a bar, in a notebook below its cell.
     """
     _require_arguments(out, dataset, split)
     require_type(
@@ -138,7 +139,8 @@ def run_experiment(
     with locked(folder.path):
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
         folder.begin(config_toml=experiment_to_toml(experiment), environment=start)
-        return _go_on(simulation, experiment, folder, data, state, start["identity"], watching)
+        with _bar(progress) as bar:
+            return _go_on(simulation, experiment, folder, data, state, start["identity"], [*watching, *bar])
 
 
 def resume_run(
@@ -272,6 +274,24 @@ def _tell(watching: Iterable[Observer], record: RoundRecord) -> str | None:
         except StopRun as request:
             stopped = str(request) or "an observer stopped it"
     return stopped
+
+
+@contextmanager
+def _bar(is_wanted: bool) -> Iterator[list[Observer]]:
+    """Yield a progress bar for where this process runs, if one is wanted, and take it away at the end."""
+    if not is_wanted:
+        yield []
+        return
+    from rich.console import Console
+
+    from fedwave.runs.notebook_bar import NotebookBar, in_notebook
+    from fedwave.runs.observers import ProgressBar
+
+    if in_notebook():
+        yield [NotebookBar()]
+        return
+    with ProgressBar(Console(stderr=True)) as bar:
+        yield [bar]
 
 
 def _log_observers(experiment: Experiment, folder: RunFolder) -> list[Observer]:
