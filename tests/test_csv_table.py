@@ -92,6 +92,19 @@ def test_columns_hold_a_number_for_each_device_in_the_order_of_devices(tmp_path:
     assert columns(tmp_path, "x,device\n1,2\n2,0\n3,1\n", num_devices=3) == {"x": [2.0, 3.0, 1.0]}
 
 
+def test_a_column_may_be_in_decibels_or_milliwatts(tmp_path: Path) -> None:
+    path = tmp_path / "small.csv"
+    path.write_text("send_dbm,channel_gain_db\n30,-90\n0,-10\n")
+    found = read_columns(path, known=("send_w", "channel_gain"), what="small")
+    assert found["send_w"] == pytest.approx([1.0, 1e-3])
+    assert found["channel_gain"] == pytest.approx([1e-9, 0.1])
+    path.write_text("send_mw\n250\n")
+    assert read_columns(path, known=("send_w",), what="small")["send_w"].tolist() == [0.25]
+    path.write_text("send_w,send_dbm\n1,30\n")
+    with pytest.raises(ProblemError, match=r"gives send_w twice \(as send_dbm, too\)"):
+        read_columns(path, known=("send_w",), what="small")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

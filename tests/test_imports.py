@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     **{name: {"errors"} for name in sorted(GROUND - {"errors"})},
     "files": {"ram"},
-    "csv_table": {"errors", "files"},
+    "csv_table": {"errors", "files", "units"},
     "__main__": {"cli"},
     "settings": GROUND,
     "learning": GROUND | {"settings"},

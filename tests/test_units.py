@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from fedwave.errors import ProblemError
-from fedwave.units import carbon_g, db_to_linear, dbm_to_watt, linear_to_db, real_array, watt_to_dbm
+from fedwave.units import (
+    carbon_g,
+    db_to_linear,
+    dbm_to_watt,
+    linear_to_db,
+    other_units,
+    real_array,
+    watt_to_dbm,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +31,23 @@ def test_decibels_are_ten_times_the_logarithm(db: float, ratio: float) -> None:
 def test_dbm_count_from_a_milliwatt(dbm: float, watt: float) -> None:
     assert dbm_to_watt(dbm) == pytest.approx(watt, rel=1e-14)
     assert watt_to_dbm(watt) == pytest.approx(dbm, abs=1e-12)
+
+
+def test_other_units_of_a_quantity_are_known_by_the_end_of_its_name() -> None:
+    given = {
+        "max_power_w": {"max_power_dbm": (30.0, 1.0), "max_power_mw": (250.0, 0.25)},
+        "noise_psd_w_per_hz": {"noise_psd_dbm_per_hz": (-170.0, 1e-20)},
+        "channel_gain": {"channel_gain_db": (-90.0, 1e-9)},
+        "channel_gain_12": {"channel_gain_12_db": (-80.0, 1e-8)},
+        "rate_min_snr": {"rate_min_snr_db": (20.0, 100.0)},
+        "capacitance": {},
+        "max_energy_j": {},
+    }
+    for name, others in given.items():
+        found = other_units(name)
+        assert list(found) == list(others)
+        for other, (value, in_si) in others.items():
+            assert found[other](np.array([value]))[0] == pytest.approx(in_si, rel=1e-12)
 
 
 def test_no_power_is_minus_infinity_and_arrays_stay_arrays() -> None:

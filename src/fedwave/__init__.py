@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fedwave.runs.run import StopRun, resume_run, run_experiment
     from fedwave.selection import contribution
     from fedwave.server import problem_of_cell
+    from fedwave.server.draws import compare_over_draws
     from fedwave.simulation.account import account
     from fedwave.wireless.settings.load import load_cell
 
@@ -45,6 +46,7 @@ __all__ = [
     "allocate",
     "allocate_many",
     "compare_methods",
+    "compare_over_draws",
     "compare_runs",
     "contribution",
     "cost_table",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedwave.errors import FedwaveError, ProblemError, did_you_mean
 from fedwave.files import read_text
+from fedwave.units import other_units
 
 DEVICE = "device"  # the column that says which row is whose
 # Python's own limit, 131,072 characters, is less than the list of some 22,000 selected devices in one cell.
@@ -115,12 +116,14 @@ def read_columns(
     """Return the named numeric columns of the file, one value per device in the order of the devices.
 
     Rows are the devices 0, 1, 2, ... in this order, unless a column ``device`` gives their numbers: then
-    each row goes to its own device. ``num_devices`` None takes as many devices as there are rows.
+    each row goes to its own device. ``num_devices`` None takes as many devices as there are rows. A column in
+    other units, such as ``max_power_dbm``, comes back as ``max_power_w``.
     """
+    spelt = {other: (name, to_si) for name in known for other, to_si in other_units(name).items()}
     table = read_table(
         path, what=f"{what} file", error=ProblemError, fix="Check the path.", has_comments=True
     )
-    _require_header(table, known=known, required=required)
+    _require_header(table, known=(*known, *spelt), required=required)
     if num_devices is not None and len(table.rows) != num_devices:
         raise ProblemError(
             f"{table.name} has {len(table.rows)} devices, but the cell has {num_devices}. "
@@ -133,10 +136,19 @@ def read_columns(
     for name in table.header:
         if name == DEVICE:
             continue
-        columns[name] = np.empty(len(table.rows))
+        values = np.empty(len(table.rows))
         for index, text in enumerate(table.column(name)):
-            columns[name][place[index]] = _number(text, name, int(place[index]), table, index)
+            values[place[index]] = _number(text, name, int(place[index]), table, index)
+        target, to_si = spelt.get(name, (name, _as_it_is))
+        if target in columns:
+            raise ProblemError(f"{table.name} gives {target} twice (as {name}, too). Keep one.")
+        with np.errstate(over="ignore"):  # what becomes infinite is refused by whoever asked for it
+            columns[target] = np.asarray(to_si(values))
     return columns
+
+
+def _as_it_is(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values
 
 
 def _require_header(table: CsvTable, *, known: tuple[str, ...], required: tuple[str, ...]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -72,6 +74,23 @@ def watt_to_dbm(power_w: FloatArray) -> FloatArray: ...
 def watt_to_dbm(power_w: float | FloatArray) -> float | FloatArray:
     """Return a power in watts as dBm."""
     return linear_to_db(power_w * 1e3)
+
+
+def other_units(name: str) -> dict[str, Callable[[FloatArray], FloatArray]]:
+    """Return the names under which a quantity may be given in other units, and what makes it linear SI.
+
+    ``max_power_w`` may be ``max_power_dbm`` or ``max_power_mw``, ``channel_gain`` may be ``channel_gain_db``.
+    """
+    if name.endswith("_w"):
+        stem = name.removesuffix("_w")
+        return {f"{stem}_dbm": dbm_to_watt, f"{stem}_mw": _milliwatt_to_watt}
+    if name.endswith("_w_per_hz"):
+        return {name.replace("_w_per_hz", "_dbm_per_hz"): dbm_to_watt}
+    return {f"{name}_db": db_to_linear} if re.search(r"(gain|snr)(_\d+)?$", name) else {}
+
+
+def _milliwatt_to_watt(power_mw: FloatArray) -> FloatArray:
+    return 1e-3 * power_mw
 
 
 def carbon_g(energy_j: float, intensity_g_per_kwh: float) -> float:

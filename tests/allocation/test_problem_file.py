@@ -142,7 +142,7 @@ def test_missing_files_are_named(tmp_path):
 def test_a_radio_cell_is_sent_to_its_own_command(tmp_path, text):
     path = tmp_path / "my_cell.toml"
     path.write_text(text)
-    message = rf"{path} is a radio cell, not a problem file. Show it with: fedwave cell {path}\."
+    message = rf"{path} is a radio cell, not a problem file. Show it with: fedwave cell {path}; solve a round"
     with pytest.raises(ProblemError, match=message) as caught:
         load_problem(path)
     assert "\n" not in str(caught.value)

@@ -175,7 +175,7 @@ def test_what_never_ends_is_valid_json(problem_file):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), r"No problem file given. Write one with: fedwave allocate --example > problem.toml"),
+        ((), r"No problem file or cell given. Write one with: fedwave allocate --example > problem.toml"),
         (("p.toml", "--method", "optimum"), r'--method must be known, got "optimum". Did you mean "optimal"'),
         (("p.toml", "--compare", "--pareto"), r"Give --compare or --pareto, not both"),
         (("p.toml", "--pareto", "-m", "ives"), r"--pareto lists optima, got --method ives. Leave one"),
@@ -190,14 +190,14 @@ def test_wrong_words_are_refused_in_one_line(words, message):
 
 
 @pytest.mark.parametrize("preset", CELL_PRESETS)
-def test_a_cell_preset_is_sent_to_its_own_command(preset, tmp_path, monkeypatch):
+def test_a_cell_preset_is_solved_unless_a_file_is_called_so(preset, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    message = f"{preset} is a radio cell, not a problem file. Show it with: fedwave cell {preset}."
-    with pytest.raises(ProblemError, match=message) as caught:
-        run(preset)
-    assert "\n" not in str(caught.value)
+    first, *_, status, _ = run(preset, "-n", 6).splitlines()
+    assert first.startswith(f"{preset}: 6 devices, round 0, seed 0; contributions uniform")
+    assert status == "Status: optimal"
     (tmp_path / preset).write_text(example_problem())  # a problem file may have any name
-    assert "Status: optimal" in run(preset)
+    assert run(preset, "--json") == run(preset, "--json", "-m", "optimal")
+    assert preset not in run(preset)
 
 
 def test_the_same_seed_prints_the_same_draw(problem_file):

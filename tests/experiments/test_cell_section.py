@@ -228,7 +228,7 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
         (
             {"preset": None, "channel": {"kind": "uniform", "low": 0, "high": 1}},
             ConfigError,
-            "cell.num_blocks is missing. Set it, or start from a preset that has it",
+            "cell.num_blocks, cell.bandwidth_hz, cell.fleet and cell.noise_psd_dbm_per_hz are missing.",
         ),
         ({"fleet": {"max_power_w": 0.0}}, ProblemError, "fleet.max_power_w must be > 0 for every device"),
         ({"fleet": {"max_frequency_hz": 0.0}}, ProblemError, "fleet.max_frequency_hz must be > 0"),

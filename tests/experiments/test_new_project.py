@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from fedwave.cli.app import app
 from fedwave.errors import ConfigError
 from fedwave.experiments import load_experiment, write_project
-from fedwave.experiments.new_project import FILES
+from fedwave.experiments.new_project import CELL_FILES, FILES
 from fedwave.runs.run import run_experiment
 from fedwave.wireless.settings.load import load_cell
 from fedwave.wireless.settings.presets import preset_text
@@ -64,6 +66,21 @@ def test_commands_of_the_readme_load(project: Path) -> None:
     text = (project / "README.md").read_text()
     for words in re.findall(r"fedwave run experiment\.toml(.*)", text):
         load_experiment("experiment.toml", re.findall(r"-s (\S+)", words))
+
+
+def test_the_readme_of_a_cell_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [path.name for path in write_project(tmp_path / "cell", cell=True)] == list(CELL_FILES)
+    monkeypatch.chdir(tmp_path / "cell")
+    text = Path("README.md").read_text()
+    (script,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    for line in script.splitlines():
+        done = CliRunner().invoke(app, line.split()[1:], catch_exceptions=False)
+        assert done.exit_code == 0, line
+    assert Path("problem.toml").is_file()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(code, {})
+    cell = load_cell("cell.toml")
+    assert (cell.num_devices, cell.num_blocks) == (12, 4)
 
 
 @pytest.mark.slow

@@ -12,11 +12,11 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.csv_table import read_columns
-from fedwave.errors import ProblemError, did_you_mean, shown
+from fedwave.errors import FedwaveError, ProblemError, did_you_mean, shown
 from fedwave.files import read_text
 from fedwave.ram import require_memory
 from fedwave.toml_text import toml_from_text
-from fedwave.units import FloatArray, db_to_linear, dbm_to_watt
+from fedwave.units import FloatArray, other_units
 from fedwave.wireless.rate import RadioPower, RateModel
 
 _TABLES: dict[str, tuple[str, ...]] = {
@@ -60,14 +60,11 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "csv",
     ),
 }
-_IN_DECIBELS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
-    "noise_psd_dbm_per_hz": ("noise_psd_w_per_hz", dbm_to_watt),
-    "interference_dbm": ("interference_w", dbm_to_watt),
-    "channel_gain_db": ("channel_gain", db_to_linear),
-    "max_power_dbm": ("max_power_w", dbm_to_watt),
-    "circuit_power_dbm": ("circuit_power_w", dbm_to_watt),
-    "min_snr_db": ("min_snr", db_to_linear),
-    "rate_min_snr_db": ("rate_min_snr", db_to_linear),
+_OTHER_UNITS: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
+    other: (key, to_si)
+    for keys in _TABLES.values()
+    for key in keys
+    for other, to_si in other_units(key).items()
 }
 _PARTS: dict[str, tuple[str, str]] = {  # values that AllocationProblem has in its rate and radio
     "rate_efficiency": ("rate", "efficiency"),
@@ -107,7 +104,11 @@ def parse_problem(
     file = f"The problem file {name}".rstrip()
     document = toml_from_text(text, name=file, error=ProblemError)
     if any(key in document for key in _CELL_KEYS):
-        raise radio_cell_error(name or "FILE.toml")
+        told = name or "FILE.toml"
+        raise ProblemError(
+            f"{told} is a radio cell, not a problem file. Show it with: fedwave cell {told}; solve a round "
+            f"of it with: fedwave allocate {told}; in Python: problem_of_cell."
+        )
     values = _flatten(document, file)
     csv = values.pop("csv", None)
     if devices_csv is None and csv is not None:
@@ -151,12 +152,19 @@ def problem_tables(problem: AllocationProblem) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def radio_cell_error(name: str) -> ProblemError:
-    """Return the error for a radio cell, a file or a preset, where a problem file is wanted."""
-    return ProblemError(
-        f"{name} is a radio cell, not a problem file. Show it with: fedwave cell {name}. "
-        "`fedwave allocate --example` prints a problem file."
-    )
+def problem_to_toml(problem: AllocationProblem) -> str:
+    """Return the text of a problem file with every number of the problem in it."""
+    import tomli_w  # more than numpy
+
+    return "# fedwave allocate this.toml --compare\n\n" + tomli_w.dumps(problem_tables(problem))
+
+
+def is_radio_cell(path: Path) -> bool:
+    """Return whether a file is that of a radio cell: it has a channel, a fleet or a preset."""
+    try:
+        return any(key in toml_from_text(read_text(path), name=str(path)) for key in _CELL_KEYS)
+    except (OSError, ValueError, FedwaveError):  # whoever reads it as a problem says what is wrong
+        return False
 
 
 def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:
@@ -168,9 +176,9 @@ def _flatten(document: dict[str, Any], file: str) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ProblemError(f"{file} must have {table} as a table, got {shown(content)}. Write [{table}].")
         for key, value in content.items():
-            plain, _ = _IN_DECIBELS.get(key, (key, None))
+            plain, _ = _OTHER_UNITS.get(key, (key, None))
             if plain not in _TABLES[table]:
-                known = [*_TABLES[table], *(k for k, (p, _) in _IN_DECIBELS.items() if p in _TABLES[table])]
+                known = [*_TABLES[table], *(k for k, (p, _) in _OTHER_UNITS.items() if p in _TABLES[table])]
                 raise ProblemError(
                     f'{file} has an unknown key "{key}" in [{table}]. {did_you_mean(key, known)}'
                 )
@@ -208,10 +216,10 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _in_linear_units(key: str, value: FloatArray) -> FloatArray:
-    if key not in _IN_DECIBELS:
+    if key not in _OTHER_UNITS:
         return value
     with np.errstate(over="ignore"):  # what becomes infinite is refused with the problem
-        return np.asarray(_IN_DECIBELS[key][1](value))
+        return np.asarray(_OTHER_UNITS[key][1](value))
 
 
 def _num_blocks(values: dict[str, Any], file: str) -> int:
@@ -241,17 +249,8 @@ def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
     """Return the CSV's columns; channel_gain_0, channel_gain_1, ... are the gains on each block."""
     per_block = [f"channel_gain_{block}" for block in range(num_blocks)]
     plain = [key for key in _TABLES["devices"] if key != "csv"]
-    decibels = [key for key, (target, _) in _IN_DECIBELS.items() if target in plain]
-    known = (*plain, "energy_weight", *decibels, *per_block)
-    columns = read_columns(path, known=known, what="device")
-    found: dict[str, FloatArray] = {}
-    for key, column in columns.items():
-        if key in per_block:
-            continue
-        target, _ = _IN_DECIBELS.get(key, (key, None))
-        if target in found:
-            raise ProblemError(f"The device file {path} gives {target} twice (as {key}, too). Keep one.")
-        found[target] = _in_linear_units(key, column)
+    columns = read_columns(path, known=(*plain, "energy_weight", *per_block), what="device")
+    found = {key: column for key, column in columns.items() if key not in per_block}
     given = [key for key in per_block if key in columns]
     if given:
         if len(given) < num_blocks or "channel_gain" in found:

@@ -1,4 +1,4 @@
-"""``fedwave allocate``: one round's allocation of a problem file, as a table, JSON or a picture."""
+"""``fedwave allocate``: one round's allocation of a problem file or cell, as a table, JSON or a picture."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedwave.cli.allocate_cell import CellRounds, CellWords, print_draws
+from fedwave.cli.cell import cell_beginning
 from fedwave.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -24,8 +26,9 @@ _MAX_ROWS = 60  # of the assignment table; --json has them all
 def allocate_command(
     problem_file: Path = typer.Argument(
         None,
-        metavar="PROBLEM.toml",
-        help="The problem file: radio, blocks, weights, limits and devices. See --example.",
+        metavar="PROBLEM.toml or CELL",
+        help="A problem file (see --example), or a radio cell: a .toml file or a preset of `fedwave cell`.",
+        autocompletion=cell_beginning,
     ),
     method: str = typer.Option(
         None,
@@ -35,14 +38,40 @@ def allocate_command(
         "one that --plot draws; your own is compared too.",
     ),
     devices: Path = typer.Option(
-        None, help="CSV, one row per device, header named as in [devices]; replaces values of the file."
+        None,
+        help="CSV, one row per device, header named as in [devices]; replaces values of the file. Of a cell: "
+        "its column contribution.",
     ),
     compare: bool = typer.Option(False, "--compare", help="All methods side by side."),
     pareto: bool = typer.Option(
         False, "--pareto", help="Sweep energy_weight / delay_weight and list the optimum of each."
     ),
     gap: float = typer.Option(None, help="Relative gap to prove, for the method optimal. Default: 1e-6."),
-    seed: int = typer.Option(0, min=0, help="Seed of the methods that draw at random."),
+    seed: int = typer.Option(0, min=0, help="Seed of the methods that draw at random, and of a cell."),
+    settings: list[str] = typer.Option(
+        [],
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Cell: override a setting, e.g. `-s num_blocks=5`.",
+        show_default=False,
+    ),
+    num_devices: int = typer.Option(
+        None, "--num-devices", "-n", min=1, help="Cell: devices. Default: as many as its files have, or 100."
+    ),
+    round_index: int = typer.Option(None, "--round", min=0, help="Cell: the round to solve. Default: 0."),
+    draws: int = typer.Option(
+        None,
+        min=1,
+        help="Cell: solve so many draws of places, fading, fleet and contributions, and compare by paired "
+        "differences.",
+    ),
+    model_bits: float = typer.Option(
+        None, min=1.0, help="Cell: size S of an upload in bits. Default: as in `fedwave cell`."
+    ),
+    save_problem: Path = typer.Option(
+        None, help="Write the problem that is solved, all numbers in it, to this .toml file."
+    ),
     plot: Path = typer.Option(
         None, help="Write a picture (.png, .pdf or .svg) of the assignment, or of the front with --pareto."
     ),
@@ -55,18 +84,56 @@ def allocate_command(
     most cells; *ives* is Alg. 2 of the paper, *ives-multistart* the same from ten starts; *greedy*, *random*,
     *proportional-fair*, *chen2020*, *fedl-power* and *equal-split* are baselines.
 
-    Try: `fedwave allocate --example > problem.toml`, then `fedwave allocate problem.toml --compare`.
+    A round of a radio cell is the one that `fedwave explore` shows first: contributions are drawn from the
+    seed, weights are those that `fedwave cell` advises, unless the cell's [explore] table says otherwise.
+
+    Examples:
+
+    `fedwave allocate --example > problem.toml`
+
+    `fedwave allocate problem.toml --compare`
+
+    `fedwave allocate umi-3.5ghz -n 30 --round 3 --save-problem problem.toml`
+
+    `fedwave allocate my_cell.toml --draws 100 --compare`
     """
     from fedwave.allocation import compare_methods, describe, example_problem, load_problem
     from fedwave.allocation.comparison import methods_for
+    from fedwave.allocation.problem_file import problem_to_toml
+    from fedwave.files import replace_file
 
     if example:
         typer.echo(example_problem(), nl=False)
         return
     _check_words(problem_file, method, compare=compare, pareto=pareto, gap=gap)
-    problem = load_problem(problem_file, devices_csv=devices)
     console = Console(highlight=False)
     own_gap = {} if gap is None else {"relative_gap": gap}
+    words = CellWords(settings, num_devices, seed, round_index, draws, model_bits)
+    if _is_cell(problem_file):
+        rounds = CellRounds.open(str(problem_file), words, devices)
+        problem = rounds.problem()
+        if not as_json:
+            console.print(escape(rounds.heading()), soft_wrap=True)
+    else:
+        words.require_none(problem_file)
+        problem = load_problem(problem_file, devices_csv=devices)
+    if save_problem is not None:
+        replace_file(save_problem, [problem_to_toml(problem).encode()])
+        if not as_json:
+            console.print(f"Problem file: {escape(str(save_problem))}")
+    if draws is not None:
+        if pareto or plot is not None:
+            raise ProblemError(
+                "--draws compares methods, so --pareto and --plot have no use. Leave them out."
+            )
+        every = methods_for(problem) if compare else []
+        own = [*every, *([] if method is None else [method])]
+        print_draws(
+            console,
+            rounds.compare(own or ["optimal"], draws, {"optimal": own_gap} if own_gap else None),
+            as_json=as_json,
+        )
+        return
     if pareto:
         _run_pareto(console, problem, own_gap, as_json, plot)
         return
@@ -93,18 +160,24 @@ def allocate_command(
         _say_picture(console, plot, as_json)
 
 
+def _is_cell(name: Path) -> bool:
+    from fedwave.allocation.problem_file import is_radio_cell
+    from fedwave.wireless.settings.presets import CELL_PRESETS
+
+    return (str(name) in CELL_PRESETS and not name.exists()) or is_radio_cell(name)
+
+
 def _check_words(
     problem_file: Path | None, method: str | None, *, compare: bool, pareto: bool, gap: float | None
 ) -> None:
     """Refuse words that name no problem file or method, or that would have no effect."""
     from fedwave.allocation import METHOD
-    from fedwave.allocation.problem_file import radio_cell_error
-    from fedwave.wireless.settings.presets import CELL_PRESETS
 
     if problem_file is None:
-        raise ProblemError("No problem file given. Write one with: fedwave allocate --example > problem.toml")
-    if str(problem_file) in CELL_PRESETS and not problem_file.exists():
-        raise radio_cell_error(str(problem_file))
+        raise ProblemError(
+            "No problem file or cell given. Write one with: fedwave allocate --example > problem.toml; "
+            "`fedwave cell` lists cells."
+        )
     if method is not None:
         METHOD.find(method, key="--method")
     if compare and pareto:

@@ -34,7 +34,9 @@ def cell(
     setting: list[str] = typer.Option(
         [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."
     ),
-    devices: int = typer.Option(100, "--devices", "-n", help="Number of devices."),
+    devices: int = typer.Option(
+        None, "--devices", "-n", help="Number of devices. Default: as many as the cell's files have, or 100."
+    ),
     seed: int = typer.Option(0, min=0, help="Seed of places, shadowing, fading and fleet."),
     model_bits: float = typer.Option(
         None, help="Size S of an upload in bits. Default: the paper's CNN in float32; 1 in normalised cells."
@@ -72,7 +74,7 @@ def cell(
     if plot is not None:
         from fedwave.plots.cell import plot_cell
 
-        title = f"{Path(preset).name.removesuffix('.toml')}: {devices} devices, seed {seed}"
+        title = f"{Path(preset).name.removesuffix('.toml')}: {built.num_devices} devices, seed {seed}"
         plot_cell(built, description.budget, plot, title=title)
         if not as_json:
             console.print(f"\nPicture: {escape(str(plot))}")

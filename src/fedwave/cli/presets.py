@@ -37,13 +37,23 @@ def presets(
     Console().print(table)
 
 
-def new(folder: str = typer.Argument(..., metavar="FOLDER", help="Folder to make; new or empty.")) -> None:
+def new(
+    folder: str = typer.Argument(..., metavar="FOLDER", help="Folder to make; new or empty."),
+    cell: bool = typer.Option(
+        False, "--cell", help="A radio cell alone: measured gains and a fleet in two CSV files, no training."
+    ),
+) -> None:
     """Start a project: a commented experiment, a radio cell, a model and a README that says how to go on.
 
-    Example: `fedwave new my-project`
+    Examples:
+
+    `fedwave new my-project`
+
+    `fedwave new my-cell --cell`
     """
     from fedwave.experiments.new_project import write_project
 
-    names = ", ".join(path.name for path in write_project(folder))
+    names = ", ".join(path.name for path in write_project(folder, cell=cell))
     typer.echo(f"Wrote {folder}/: {names}")
-    typer.echo(f"Start with: cd {folder} && fedwave run experiment.toml")
+    first = "fedwave allocate cell.toml --compare" if cell else "fedwave run experiment.toml"
+    typer.echo(f"Start with: cd {folder} && {first}")

@@ -91,6 +91,8 @@ def text_table(*headings: str) -> Table:
         table.add_column(
             heading,
             no_wrap=True,
-            justify="left" if heading in ("run", "dataset", "before round") else "right",
+            justify="left"
+            if heading in ("run", "dataset", "before round", "method", "status", "term")
+            else "right",
         )
     return table

@@ -1,4 +1,4 @@
-"""A project to start from: a commented experiment, a cell, a model and a README, written into a folder."""
+"""A project to start from, written into a folder: a commented experiment with its cell, or a cell alone."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from pathlib import Path
 from fedwave.errors import ConfigError, require_type
 
 FILES = ("README.md", "experiment.toml", "cell.toml", "my_model.py")
+CELL_FILES = ("README.md", "cell.toml", "gains.csv", "fleet.csv")
 
 
-def write_project(folder: Path | str) -> list[Path]:
-    """Write the files of a new project into a folder, which must be new or empty; return their paths."""
+def write_project(folder: Path | str, *, cell: bool = False) -> list[Path]:
+    """Write the files of a new project into a folder, which must be new or empty; return their paths.
+
+    With ``cell`` it is a radio cell of one's own files, without training.
+    """
     require_type(folder, (str, Path), name="the folder", fix="Give its path.")
     if str(folder) == "":
         raise ConfigError('the folder must have a name, got "". Write . for the current folder.')
     target = Path(folder)
     _require_free(target)
-    shipped = resources.files("fedwave.experiments") / "project"
+    shipped = resources.files("fedwave.experiments") / ("project_cell" if cell else "project")
     written = []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
+        for name in CELL_FILES if cell else FILES:
             # A Python file of the project is no module of the package, so it is shipped as text.
             source = shipped / (f"{name}.txt" if name.endswith(".py") else name)
             path = target / name

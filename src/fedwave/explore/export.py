@@ -8,7 +8,7 @@ from typing import Any
 import tomli_w
 
 from fedwave.allocation import AllocationProblem
-from fedwave.allocation.problem_file import problem_tables
+from fedwave.allocation.problem_file import problem_to_toml
 from fedwave.explore.source import ROUND_KEYS, CellView, Source
 
 _DRAWS = {
@@ -67,8 +67,7 @@ def _cell_code(source: Source, view: CellView) -> str:
 
 def as_problem_file(problem: AllocationProblem) -> str:
     """Return the problem with every number in it, as ``fedwave allocate`` reads it."""
-    head = "# fedwave allocate this.toml --compare\n\n"
-    return head + tomli_w.dumps(problem_tables(problem))
+    return problem_to_toml(problem)
 
 
 def _plain(value: Any) -> Any:

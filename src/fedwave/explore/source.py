@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fedwave.server.draws import NORMALISED_MEAN, ContributionKind
 from fedwave.settings import NonNegativeInt, PositiveInt, Section, anchor_paths, merge, read_toml, validate
 from fedwave.toml_text import Settings
 from fedwave.units import dbm_to_watt, watt_to_dbm
@@ -17,16 +18,15 @@ from fedwave.wireless.describe.cell import describe_cell
 from fedwave.wireless.settings.config import CellConfig
 from fedwave.wireless.settings.distribution import Uniform, bounds
 from fedwave.wireless.settings.load import with_preset
+from fedwave.wireless.settings.num_devices import num_devices_of
 from fedwave.wireless.terms import ChannelDraw
 
-_NORMALISED_MEAN = 5.0  # u ~ U(0, 10) in the paper's cell; elsewhere contributions are normalised to mean 1
 MOST_DEVICES = 100_000  # what a page can show and a slider can wait for
 MOST_BLOCKS = 1_000
 
 # No cell needs more; products of what is larger would not fit a double.
 Quantity = Annotated[float, Field(ge=1e-30, le=1e30)]
 Weight = Annotated[float, Field(ge=0.0, le=1e30)]
-ContributionKind = Literal["uniform", "exponential", "equal"]
 Access = Literal["one-block", "blocks", "shared-band", "tdma"]
 
 
@@ -143,11 +143,13 @@ class Source:
     def first_view(self, *, num_devices: int | None = None, seed: int | None = None) -> CellView:
         """Return what the page shows first: the cell as given, and weights under which uploads go on.
 
-        Number of devices and seed are those given here, else the file's, else 100 and 0.
+        Number of devices and seed are those given here, else the file's, else as many devices as its fleet
+        and gains have, or 100, and seed 0.
         """
         given = {"num_devices": num_devices, "seed": seed}
-        start = {"num_devices": 100, "seed": 0, **self.start}
+        start = {"seed": 0, **self.start}
         start |= {name: value for name, value in given.items() if value is not None}
+        start["num_devices"] = num_devices_of(self.config, asked=start.get("num_devices"))
         cell = self.build({}, num_devices=start["num_devices"], seed=start["seed"])
         described = describe_cell(cell, model_bits=start.get("model_bits"))
         weights = {"energy_weight": 1.0, "delay_weight": 1.0}
@@ -164,7 +166,7 @@ class Source:
                 "max_uploads": self.config.max_uploads,
                 "work_conserving": self.config.work_conserving,
                 "model_bits": described.budget.model_bits,
-                "mean_contribution": _NORMALISED_MEAN if self.config.normalised else 1.0,
+                "mean_contribution": NORMALISED_MEAN if self.config.normalised else 1.0,
                 **weights,
                 **start,
             },

@@ -9,13 +9,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fedwave.allocation import AllocationProblem
 from fedwave.allocation.access.checks import ACCESSES
 from fedwave.errors import ConfigError, FedwaveError, did_you_mean
 from fedwave.explore.source import CellView, Source
 from fedwave.server import problem_of_cell
+from fedwave.server.draws import draw_contribution
 from fedwave.units import FloatArray
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.settings.presets import CELL_PRESETS
@@ -29,12 +28,9 @@ _KEPT_CELLS = 5  # one of each access, and the one before; each may hold a gain 
 
 def contributions(view: CellView) -> FloatArray:
     """Return what each update is worth: equal, or drawn with the view's mean."""
-    rng = np.random.default_rng(view.seed)
-    if view.contribution == "uniform":
-        return rng.uniform(0.0, 2.0 * view.mean_contribution, view.num_devices)
-    if view.contribution == "exponential":
-        return rng.exponential(view.mean_contribution, view.num_devices)
-    return np.full(view.num_devices, view.mean_contribution)
+    return draw_contribution(
+        view.contribution, mean=view.mean_contribution, num_devices=view.num_devices, seed=view.seed
+    )
 
 
 @dataclass(eq=False)

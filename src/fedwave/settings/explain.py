@@ -44,11 +44,23 @@ def explain(
         place = [str(part) for part in problem["loc"]]
         found.append((problem, *walk(model, place, ends_in_unknown_key=is_unknown)))
     problem, keys, section = min(found, key=lambda entry: entry[0]["type"] not in UNKNOWN)
+    keys_of = {tuple(other_keys): other["type"] for other, other_keys, _ in found}
+    if problem["type"] == "missing":
+        missing = [list(other) for other, kind in keys_of.items() if kind == "missing"]
+        names = [".".join([*([root] if root else []), *own]) for own in missing]
+        return f"{_missing(names)}{_more(len(keys_of) - len(missing))}"
     # A value that may be of several types, such as a number or "auto", has a problem for each of them.
     alike = [other for other, other_keys, _ in found if other_keys == keys]
     name = ".".join([*([root] if root else []), *keys]) or "settings"
-    num_more = len({tuple(other_keys) for _, other_keys, _ in found}) - 1
-    return f"{_line(problem, alike, name, keys, section, moved or {})}{_more(num_more)}"
+    return f"{_line(problem, alike, name, keys, section, moved or {})}{_more(len(keys_of) - 1)}"
+
+
+def _missing(names: list[str]) -> str:
+    """Return the line that names all keys which are missing."""
+    if len(names) == 1:
+        return f"{names[0]} is missing. Set it, or start from a preset that has it."
+    told = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{told} are missing. Set them, or start from a preset that has them."
 
 
 def _line(
@@ -66,8 +78,6 @@ def _line(
             return f'unknown key "{name}"{moved_to}'
         known = [] if section is None else list(section.model_fields)
         return f'unknown key "{name}". {did_you_mean(keys[-1] if keys else name, known)}'
-    if kind == "missing":
-        return f"{name} is missing. Set it, or start from a preset that has it."
     if kind == "part_option":
         return f'unknown key "{name}"' + (moved_to or f". {problem['msg']}")
     if kind in ("part_kind", "too_large"):

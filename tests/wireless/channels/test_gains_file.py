@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fedwave.errors import ProblemError
 from fedwave.wireless.cell import Cell
-from fedwave.wireless.channels.gains_file import FileChannel, FileConfig
+from fedwave.wireless.channels.gains_file import FileChannel, FileConfig, read_gains
 from fedwave.wireless.settings.load import load_cell_config
 
 
@@ -47,6 +47,20 @@ def test_a_csv_has_a_row_per_device_and_a_column_per_block(tmp_path, gains):
     assert_allclose(gain(load(path), 0), gains[0])
     np.savetxt(path, gains[0, :, 0])
     assert_allclose(gain(load(path), 0), gains[0, :, 0])
+
+
+def test_columns_that_end_in_db_are_in_db(tmp_path, gains):
+    path, in_db = tmp_path / "gains.csv", 10.0 * np.log10(gains[0] + 1e-12)
+    np.savetxt(path, in_db, delimiter=",", header="b0_db,b1_db,b2_db", comments="")
+    assert_allclose(gain(load(path), 0), gains[0] + 1e-12)
+    assert_allclose(gain(load(path, in_db=True), 0), gains[0] + 1e-12)  # said twice, converted once
+    rows = [f"{i},{m},{in_db[i, m]:.17g}" for i, m in np.ndindex(in_db.shape)]
+    path.write_text("device,block,channel_gain_db\n" + "\n".join(rows))
+    assert_allclose(gain(load(path), 0), gains[0] + 1e-12)
+    assert_allclose(read_gains(path), gains[0] + 1e-12)
+    np.savetxt(path, in_db, delimiter=",", header="b0_db,b1,b2_db", comments="")
+    with pytest.raises(ProblemError, match="in_db"):  # one of them is not said to be
+        load(path)
 
 
 def test_a_long_csv_can_hold_rounds(tmp_path, gains):

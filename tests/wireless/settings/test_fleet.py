@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -99,6 +101,30 @@ def test_a_csv_may_have_static_powers_and_joules(tmp_path):
     assert fleet.capacitance.tolist() == [0.0]
 
 
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("max_power_dbm", "30\n20"), ("max_power_mw", "1000\n100"), ("max_power_w", "1\n0.1")],
+)
+def test_a_csv_may_have_powers_in_dbm_and_milliwatts(tmp_path, column, values):
+    path = write(tmp_path, f"{column}\n{values}\n")
+    fleet = Cell.build(load_cell_config("umi-3.5ghz", {"fleet": {"path": path}}), num_devices=2, seed=0).fleet
+    assert fleet.max_power_w == pytest.approx([1.0, 0.1])
+
+
+def test_all_that_is_not_given_is_named_at_once(tmp_path):
+    path = write(tmp_path, "max_power_dbm\n20\n", "mine.csv")
+    told = (
+        "fleet.max_frequency_hz, fleet.capacitance and fleet.cycles_per_sample are not given, nor columns in "
+        'mine.csv. Set each to a number or to {low, high}; fleet.cpu = "phone" sets those of a processor.'
+    )
+    with pytest.raises(ProblemError, match=f"^{re.escape(told)}$"):
+        draw_fleet(FleetConfig(path=path), num_devices=1, seed=0)
+    given = {"max_frequency_hz": 1e9, "capacitance": 1e-28, "cycles_per_sample": 5.0}
+    told = "fleet.max_power_w is not given, nor is there a fleet CSV. Set it to a number or to {low, high}."
+    with pytest.raises(ProblemError, match=f"^{re.escape(told)}$"):
+        draw_fleet(FleetConfig(**given), num_devices=1, seed=0)
+
+
 def write(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_text(text)
@@ -118,7 +144,7 @@ def test_a_fleet_may_have_work_and_processors_that_cost_nothing():
 def test_a_column_that_is_nowhere_is_missed_in_the_csv_too(tmp_path):
     table = load_cell_config("paper").model_dump(mode="json", exclude_none=True)
     table["fleet"] = {"path": write(tmp_path, "max_power_w\n1\n")}
-    with pytest.raises(ProblemError, match=r"max_frequency_hz is not given, nor a column in table\.csv"):
+    with pytest.raises(ProblemError, match=r"max_frequency_hz, .* are not given, nor columns in table\.csv"):
         Cell.build(resolve_cell_table(table), num_devices=1, seed=0)
 
 

@@ -93,7 +93,10 @@ def test_merging_leaves_its_inputs_alone():
         ),
         ({"fleet": {"max_power_w": 1, "max_power_dbm": 1}}, "max_power_w and max_power_dbm are both given"),
         ({"channel": {"kind": "x"}}, 'cell.channel.kind "x" is unknown. Choose one of: uniform, 3gpp'),
-        ({"channel": {"kind": "log-distance"}}, "cell.channel.reference_loss_db is missing"),
+        (
+            {"channel": {"kind": "log-distance"}},
+            "cell.channel.reference_loss_db, cell.channel.exponent and cell.channel.placement are missing",
+        ),
         ({"channel": {"carrier_frequency_hz": 3.5}}, "If that is GHz, write 3.5e9."),
         ({"channel": {"scenario": "inf"}}, "cell.channel.scenario must be 'umi', 'uma' or 'rma', got 'inf'"),
         ({"channel": {"placement": {"min_distance_m": 999}}}, "must be below radius_m = 250, got 999"),
@@ -191,7 +194,7 @@ def test_a_resolved_cell_is_read_back_as_it_was_and_takes_another_set(tmp_path):
 
 
 def test_a_table_without_preset_must_be_complete():
-    with pytest.raises(ConfigError, match=r"cell\.num_blocks is missing"):
+    with pytest.raises(ConfigError, match=r"cell\.num_blocks, cell\.bandwidth_hz, .* are missing"):
         validate(CellConfig, {}, root="cell")
     both = {"noise_psd_w_per_hz": 1.0, "noise_psd_dbm_per_hz": -174.0}
     assert "exactly one of noise_psd_w_per_hz and noise_psd_dbm_per_hz" in error_of(both)

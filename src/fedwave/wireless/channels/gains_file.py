@@ -1,7 +1,8 @@
 """Channel gains from a file, so that measurements and other simulators' channels can be used.
 
 .npy: (device,), (device, block) or (round, device, block). .csv: one row per device and one column per block,
-or the long form with the header ``device,block,channel_gain`` or ``round,device,block,channel_gain``.
+or the long form with the header ``device,block,channel_gain`` or ``round,device,block,channel_gain``. Columns
+whose names end in ``_db`` are in dB.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fedwave.wireless.channels.base import ChannelSection
 from fedwave.wireless.sanity import gain_warnings
 
 _LONG_HEADERS = (["device", "block", "channel_gain"], ["round", "device", "block", "channel_gain"])
+_INDICES = ("round", "device", "block")
 _LARGEST_INDEX = 2**53  # a float holds whole numbers up to here
 
 
@@ -35,16 +37,22 @@ class FileConfig(ChannelSection):
     in_db: bool = False
     beyond_last_round: Literal["error", "cycle"] = "error"
 
+    def num_devices_of_file(self) -> int:
+        """Return the number of devices whose gains the file has."""
+        values, _ = _load(self.path)
+        return int(values.shape[-2 if values.ndim == 3 else 0])
+
     def build(self, *, num_devices: int, num_blocks: int) -> FileChannel:
         """Return the channel after reading the file and checking its shape and every value."""
-        values = _load(self.path)
+        values, says_db = _load(self.path)
         _check_shape(values, self.path, num_devices=num_devices, num_blocks=num_blocks)
+        in_db = self.in_db or says_db
         return FileChannel(
             path=self.path,
             values=values,
-            in_db=self.in_db,
+            in_db=in_db,
             beyond_last_round=self.beyond_last_round,
-            max_gain=_check_values(values, self.path, in_db=self.in_db),
+            max_gain=_check_values(values, self.path, in_db=in_db),
         )
 
 
@@ -91,7 +99,8 @@ class FileChannel:
 
 def read_gains(path: Path, *, in_db: bool = False) -> FloatArray:
     """Return all gains of a file, linear, whatever its number of devices and blocks."""
-    values = _load(path)
+    values, says_db = _load(path)
+    in_db = in_db or says_db
     if values.ndim not in (1, 2, 3) or values.size == 0:
         raise ProblemError(
             f"The gains file {path} has shape {_shape(values.shape)}. Give (devices,), (devices, blocks) or "
@@ -101,9 +110,10 @@ def read_gains(path: Path, *, in_db: bool = False) -> FloatArray:
     return _linear(values, in_db=in_db)
 
 
-def _load(path: Path) -> NDArray[Any]:
+def _load(path: Path) -> tuple[NDArray[Any], bool]:
+    """Return the values of a file, and whether its header says that they are in dB."""
     if path.suffix == ".npy":
-        return _load_npy(path)
+        return _load_npy(path), False
     if path.suffix == ".csv":
         return _load_csv(path)
     raise ProblemError(f'The gains file {path} is of kind "{path.suffix}". Save it as .npy or .csv.')
@@ -148,7 +158,7 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
     return np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape, order=order)
 
 
-def _load_csv(path: Path) -> FloatArray:
+def _load_csv(path: Path) -> tuple[FloatArray, bool]:
     rows, lines = read_rows(
         path, what="gains file", error=ProblemError, fix="Check the path.", has_comments=True
     )
@@ -166,9 +176,11 @@ def _load_csv(path: Path) -> FloatArray:
                 "per block."
             )
     values = np.array(rows, dtype=np.float64)
-    if first in _LONG_HEADERS:
-        return _long_to_dense(values, path)
-    return values[:, 0] if values.shape[1] == 1 else values
+    names = [text for text in first if text not in _INDICES]
+    says_db = bool(names) and all(text.endswith("_db") for text in names)
+    if [text.removesuffix("_db") for text in first] in _LONG_HEADERS:
+        return _long_to_dense(values, path), says_db
+    return (values[:, 0] if values.shape[1] == 1 else values), says_db
 
 
 def _is_word(text: str) -> bool:

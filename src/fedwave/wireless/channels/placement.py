@@ -89,16 +89,18 @@ class FilePlacement(PlacementSection):
     kind: Literal["file"] = "file"
     path: FileName
 
+    def num_devices_of_file(self) -> int:
+        """Return the number of devices that the file places."""
+        return len(self._columns()["x_m"])
+
+    def _columns(self, num_devices: int | None = None) -> dict[str, FloatArray]:
+        names = ("x_m", "y_m")
+        return read_columns(self.path, known=names, required=names, num_devices=num_devices, what="positions")
+
     def positions_m(self, num_devices: int, *, rng: np.random.Generator) -> FloatArray:
         """Return positions (n, 2) as the file has them."""
         del rng  # nothing is drawn
-        columns = read_columns(
-            self.path,
-            known=("x_m", "y_m"),
-            required=("x_m", "y_m"),
-            num_devices=num_devices,
-            what="positions",
-        )
+        columns = self._columns(num_devices)
         position_m = np.column_stack([columns["x_m"], columns["y_m"]])
         if not np.isfinite(position_m).all():
             device_index = int(np.argmin(np.isfinite(position_m).all(axis=1)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
 from fedwave.errors import did_you_mean
 from fedwave.settings import Decibel, NonNegativeFloat, PositiveFloat, PositiveInt, Probability, Section
@@ -206,6 +208,21 @@ class CellConfig(Section):
     carbon_intensity_g_per_kwh: NonNegativeFloat | None = Field(
         None, description="Grams of CO2 that a kilowatt-hour is worth; with it tables have gCO2."
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_all_that_is_missing(cls, given: Any, handler: Callable[[Any], Any]) -> Any:
+        """Return the cell; where keys are missing, noise, which has two names, is named with them."""
+        try:
+            return handler(given)
+        except ValidationError as error:
+            problems: list[Any] = error.errors(include_url=False)
+            names = ("noise_psd_w_per_hz", "noise_psd_dbm_per_hz")
+            has_noise = not isinstance(given, dict) or any(name in given for name in names)
+            if has_noise or {problem["type"] for problem in problems} != {"missing"}:
+                raise
+            lost = InitErrorDetails(type="missing", loc=names[1:], input=given)
+            raise ValidationError.from_exception_data(error.title, [*problems, lost]) from None
 
     @model_validator(mode="before")
     @classmethod

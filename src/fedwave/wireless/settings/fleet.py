@@ -20,6 +20,7 @@ from fedwave.wireless.settings.distribution import Distribution, bounds, draw
 
 # The paper's CNN on a 28 x 28 image with the exact meta-gradient, counted: see fedwave.learning.operations.
 PAPER_CNN_OPERATIONS = 28.5e6
+_NAMES = tuple(field.name for field in fields(Fleet))
 _CPU_KEYS = (
     "max_frequency_hz",
     "min_frequency_hz",
@@ -72,6 +73,16 @@ class FleetConfig(Section):
                 raise ValueError(f"{' and '.join(spellings)} are both given. Keep one of them")
         return self
 
+    def read_file(self, num_devices: int | None = None) -> dict[str, FloatArray]:
+        """Return the columns of the fleet CSV, powers in watts; none where there is no file."""
+        if self.path is None:
+            return {}
+        return read_columns(self.path, known=_NAMES, num_devices=num_devices, what="fleet")
+
+    def num_devices_of_file(self) -> int | None:
+        """Return the number of devices in the fleet CSV; None where there is none."""
+        return next((len(column) for column in self.read_file().values()), None)
+
     @property
     def resolved(self) -> FleetConfig:
         """The same settings with those of the named processor written out; what is given stays."""
@@ -105,14 +116,10 @@ def draw_fleet(
     per operation becomes energy per cycle, so that the work of a round, in cycles, carries both.
     """
     config = config.resolved
-    names = tuple(field.name for field in fields(Fleet))
-    from_file = (
-        {}
-        if config.path is None
-        else read_columns(config.path, known=names, num_devices=num_devices, what="fleet")
-    )
+    from_file = config.read_file(num_devices)
     columns: dict[str, FloatArray] = {}
-    for name in names:
+    missing = []
+    for name in _NAMES:
         if name in from_file:
             columns[name] = from_file[name]
             continue
@@ -124,18 +131,29 @@ def draw_fleet(
             columns[name] = operations_per_sample * draw(config.cycles_per_operation, num_devices, rng=rng)
         elif name == "joules_per_cycle" and config.joules_per_operation is not None:
             joules = operations_per_sample * draw(config.joules_per_operation, num_devices, rng=rng)
-            cycles = columns["cycles_per_sample"]
+            cycles = columns.get("cycles_per_sample", np.zeros(num_devices))
             columns[name] = np.divide(joules, cycles, out=np.zeros(num_devices), where=cycles > 0)
         elif distribution is None and _may_be_left_out(name, config, from_file):
             columns[name] = np.zeros(num_devices)
         elif distribution is not None:
             columns[name] = draw(distribution, num_devices, rng=rng)
         else:
-            where = f"nor a column in {config.path.name}" if config.path else "nor is there a fleet CSV"
-            raise ProblemError(
-                f"fleet.{name} is not given, {where}. Set fleet.{name} to a number or to {{low, high}}."
-            )
+            missing.append(name)
+    if missing:
+        raise ProblemError(_not_given(missing, config))
     return Fleet(**columns)
+
+
+def _not_given(missing: list[str], config: FleetConfig) -> str:
+    """Return the line that names all that neither settings nor file say, and how to say it."""
+    are, columns = ("is", "a column") if len(missing) == 1 else ("are", "columns")
+    where = f"nor {columns} in {config.path.name}" if config.path else "nor is there a fleet CSV"
+    keys = [f"fleet.{name}" for name in missing]
+    names = " and ".join(filter(None, (", ".join(keys[:-1]), keys[-1])))
+    processor = [name for name in missing if name != "max_power_w"]
+    fix = f"Set {'it' if len(missing) == 1 else 'each'} to a number or to {{low, high}}"
+    advice = '; fleet.cpu = "phone" sets those of a processor' if processor else ""
+    return f"{names} {are} not given, {where}. {fix}{advice}."
 
 
 def _may_be_left_out(name: str, config: FleetConfig, from_file: Container[str]) -> bool:

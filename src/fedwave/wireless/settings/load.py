@@ -11,14 +11,23 @@ from fedwave.settings import anchor_paths, merge, read_toml, validate
 from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.cell import Cell
 from fedwave.wireless.settings.config import CellConfig
+from fedwave.wireless.settings.num_devices import num_devices_of
 from fedwave.wireless.settings.presets import CELL_PRESETS, preset_text
 
 
 def load_cell(
-    preset_or_path: str | Path, *, num_devices: int, seed: int = 0, overrides: Mapping[str, Any] | None = None
+    preset_or_path: str | Path,
+    *,
+    num_devices: int | None = None,
+    seed: int = 0,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Cell:
-    """Return a cell with its fleet and places drawn, e.g. ``load_cell("umi-3.5ghz", num_devices=100)``."""
-    return Cell.build(load_cell_config(preset_or_path, overrides), num_devices=num_devices, seed=seed)
+    """Return a cell with its fleet and places drawn, e.g. ``load_cell("umi-3.5ghz", num_devices=100)``.
+
+    Without ``num_devices`` it has as many devices as its files, or else 100.
+    """
+    config = load_cell_config(preset_or_path, overrides)
+    return Cell.build(config, num_devices=num_devices_of(config, asked=num_devices), seed=seed)
 
 
 def load_cell_config(preset_or_path: str | Path, overrides: Mapping[str, Any] | None = None) -> CellConfig:
