@@ -59,6 +59,7 @@ CASES: dict[str, list[tuple[str, int, str]]] = {
     "reproduce": [("reproduce --quick", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "resume": [("resume a", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "run": [("run", 2, f"Training needs torch, {NEEDS_TORCH}")],
+    "runs": [("runs .", 0, "mine")],
     "theory": [("theory a", 2, f"Measuring a model needs torch, {NEEDS_TORCH}")],
 }
 LINES = [(words, code, text) for cases in CASES.values() for words, code, text in cases]
