@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from fedwave.cli.app import app
 from fedwave.errors import ProblemError
+from fedwave.wireless.cell import Cell
 from fedwave.wireless.describe.gains import describe_gains, export_gains
-from fedwave.wireless.settings.load import load_cell
+from fedwave.wireless.settings.load import load_cell, load_cell_config
 
 
 def save(folder, values):
@@ -100,8 +101,9 @@ def test_a_cell_of_a_file_says_so(tmp_path):
 
 def test_the_shape_error_says_that_held_out_devices_are_not_in_the_cell(tmp_path):
     path = save(tmp_path, np.full((5, 20), 1e-9))
+    config = load_cell_config("umi-3.5ghz", {"channel": {"kind": "file", "path": str(path)}})
     with pytest.raises(ProblemError, match=r"Held-out devices never upload: they are not in the cell\.$"):
-        load_cell("umi-3.5ghz", num_devices=3, overrides={"channel": {"kind": "file", "path": str(path)}})
+        Cell.build(config, num_devices=3, seed=0)  # as training does, whose partition says how many there are
 
 
 def test_an_upload_shorter_than_the_coherence_time_is_warned_about():
