@@ -8,8 +8,8 @@ What is not there yet is run and what was stopped is resumed, seed by seed. Then
 written to benchmarks/data/street_cell.csv, or street_cell_measured-x55.csv with the watts of a measured modem
 (of seeds that all schemes have finished), and the lines of docs/results.toml are printed: medians with their
 95 % intervals, and ratios to URAL (optimal) on the same seeds. Models are evaluated after every fifth round.
-With --accesses the band is shared in other ways (docs/allocation-accesses.md): by the optimum first, then
-with as many uploads as blocks at most and with blocks that are handed on, then by the threshold rule. These
+With --accesses the band is shared in other ways (docs/allocation-accesses.md): by the optimum first, also
+with as many uploads as blocks at most, then with blocks that are handed on, then by the threshold rule. These
 runs end when they reach the target, after 100 rounds at the latest; their lines go to street_accesses.csv.
 --report reads what is finished and runs nothing.
 """
@@ -45,18 +45,20 @@ def access_arm(title: str, access: str, *settings: str, preset: str = "umi/ural"
 
 
 LIMIT = f"cell.max_uploads={NUM_BLOCKS}"
+HANDED_ON = "cell.work_conserving=true"
 # In the order of importance: a group is run over all seeds before the next one begins.
 ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
     (
         access_arm("one block", "one-block"),
         access_arm("blocks", "blocks"),
-        access_arm("shared band", "shared-band"),
+        access_arm(f"slots, {NUM_BLOCKS} uploads", "tdma", LIMIT),
+        access_arm(f"shared band, {NUM_BLOCKS} uploads", "shared-band", LIMIT),
         access_arm("slots", "tdma"),
+        access_arm("shared band", "shared-band"),
     ),
     (
-        access_arm(f"shared band, {NUM_BLOCKS} uploads", "shared-band", LIMIT),
-        access_arm(f"slots, {NUM_BLOCKS} uploads", "tdma", LIMIT),
-        access_arm("blocks, handed on", "blocks", "cell.work_conserving=true"),
+        access_arm("one block, handed on", "one-block", HANDED_ON),
+        access_arm("blocks, handed on", "blocks", HANDED_ON),
     ),
     (
         access_arm("one block, threshold", "one-block", preset="umi/threshold"),

@@ -58,19 +58,18 @@ MEASURES = {
     "uploads": "uploads a round",
 }
 POINTS = {
-    "the street cell as it is": ("link_loss_db", 0),
+    "the street cell as it is": ("link_loss_db", 0.0),
     "20 dB more loss": ("link_loss_db", 20),
     "as many devices as blocks": ("devices_per_block", 1),
     "10 devices a block": ("devices_per_block", 10),
 }
-ROWS = (
-    *((access, "optimal") for access in ACCESSES),
-    ("shared-band", LIMITED),
-    ("tdma", LIMITED),
-    ("one-block", AS_PLANNED),
-    ("one-block", FULL_POWER),
-    ("blocks", HANDED_ON),
-)
+FEW = (("shared-band", LIMITED), ("tdma", LIMITED))
+HANDING = {
+    ("one-block", AS_PLANNED): "one block each, as planned",
+    ("one-block", FULL_POWER): "one block each, at full power",
+    ("blocks", HANDED_ON): "whole blocks, as planned",
+}
+RATIOS = ("objective", "upload_s", "upload_j")
 BATCH = 20  # draws of every point before the next ones; the first choose the best of the simple rules
 NUM_REVIEWED = 60  # draws of the bare cell in which freed blocks were first seen to pay
 DATA = Path(__file__).parent / "data" / "when_sharing_pays.csv"
@@ -264,37 +263,50 @@ def shown(found: Median) -> str:
     return f"{one} ({low}–{high})"
 
 
+def lost(lines: Sequence[Line], access: str) -> Median:
+    """Return the per cent of the optimum's objective that the best simple rule of an access loses."""
+    rule = values(lines, access, rule_of(lines, access), "objective")
+    best = values(lines, access, "optimal", "objective")
+    return median_interval([100 * (1 - one / two) for one, two in zip(rule, best, strict=True) if two > 0.0])
+
+
 def print_tables(lines: Sequence[Line]) -> None:
-    """Print the tables of docs/results.toml: ratios to the one-block optimum, what rules lose, handing on."""
+    """Print the tables of docs/results.toml: each access by the one-block optimum, and blocks handed on."""
+    print("| | access | objective | time | energy | uploads | the best simple rule loses |")
+    print("|---|---|---|---|---|---|---|")
     for title, (axis, value) in POINTS.items():
         own = at(lines, axis, value)
-        print(f"\n{title}, {len({line.draw for line in own})} draws")
-        print("| access | objective | time | energy | uploads | the best simple rule loses |")
-        print("|---|---|---|---|---|---|")
-        for access, method in ROWS:
-            ratios = (
-                shown(against(own, access, method, name)) for name in ("objective", "upload_s", "upload_j")
-            )
+        for access, method in (*((access, "optimal") for access in ACCESSES), *FEW):
+            ratios = (shown(against(own, access, method, name)) for name in RATIOS)
             uploads = median_interval(values(own, access, method, "uploads"))
-            lost = ""
-            if method == "optimal":
-                pairs = zip(
-                    values(own, access, rule_of(own, access), "objective"),
-                    values(own, access, "optimal", "objective"),
-                    strict=True,
-                )
-                loss = median_interval([100 * (1 - rule / best) for rule, best in pairs if best > 0.0])
-                lost = f"{rule_of(own, access)} {loss.median:.1f} % ({loss.low:.1f}–{loss.high:.1f})"
-            print(f"| {access}, {method} | {' | '.join(ratios)} | {uploads.median:.0f} | {lost} |")
-    own = [line for line in at(lines, "bare", 0) if line.draw < NUM_REVIEWED]
-    print(f"\nmeans of {NUM_REVIEWED} draws of the bare cell: time, energy, better than one block in so many")
-    base = values(own, "one-block", "optimal", "objective")
-    for access, method in ROWS:
-        better = sum(
-            one > two for one, two in zip(values(own, access, method, "objective"), base, strict=True)
+            rule = "" if method == LIMITED else f"{rule_of(own, access)}, {lost(own, access).median:.1f} %"
+            name = f"`{access}`" + (", at most M" if method == LIMITED else "")
+            cells = [
+                title,
+                name,
+                *(["1"] * 3 if access == "one-block" else ratios),
+                f"{uploads.median:.0f}",
+                rule,
+            ]
+            print(f"| {' | '.join(cells)} |")
+            title = ""
+    print("\n| | from | objective | time | energy | better in |\n|---|---|---|---|---|---|")
+    for title, (axis, value) in {**POINTS, "the bare cell of before": ("bare", 0.0)}.items():
+        own = at(lines, axis, value)
+        base = values(own, "one-block", "optimal", "objective")
+        for (access, method), name in HANDING.items():
+            ratios = (shown(against(own, access, method, measure)) for measure in RATIOS)
+            found = values(own, access, method, "objective")
+            better = sum(one > two * (1 + 1e-4) for one, two in zip(found, base, strict=True))
+            print(f"| {title} | {name} | {' | '.join(ratios)} | {better} of {len(base)} |")
+            title = ""
+    own = [line for line in at(lines, "bare", 0.0) if line.draw < NUM_REVIEWED]
+    print(f"\nmeans of the first {NUM_REVIEWED} draws of the bare cell:")
+    for (access, method), name in {("one-block", "optimal"): "one block each", **HANDING}.items():
+        time_s, energy_j = (
+            np.mean(values(own, access, method, measure)) for measure in ("upload_s", "upload_j")
         )
-        time_s, energy_j = (np.mean(values(own, access, method, name)) for name in ("upload_s", "upload_j"))
-        print(f"  {access}, {method}: {time_s:.2f} s, {energy_j:.1f} J, {better} of {len(base)}")
+        print(f"  {name}: {time_s:.2f} s, {energy_j:.1f} J")
 
 
 def plot(lines: Sequence[Line], path: Path) -> None:
