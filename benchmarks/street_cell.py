@@ -23,10 +23,11 @@ from rich.console import Console
 
 from fedwave.cli.console import print_tables
 from fedwave.cli.run_tables import cost_table, final_table
+from fedwave.intervals import median_interval
 from fedwave.plots.costs import plot_costs
 from fedwave.runs.compare import FinishedRun
 from fedwave.runs.seed_costs import SeedRow, seed_costs, write_seed_costs
-from paired_costs import lines_of
+from paired_costs import lines_of, of, paired, times
 from preset_runs import Arm, argument_parser, finished_runs, run_arms, with_power_set
 
 SCHEMES = ("ural", "threshold", "value-rate", "nufm-greedy", "ru-random")
@@ -35,6 +36,8 @@ TARGET = 0.6
 SETTINGS = ("evaluation.every=5",)
 DATA = Path(__file__).parent / "data"
 NUM_BLOCKS = 20  # of the street cell
+ONE_BLOCK = "one block"
+TARGETS = ("target_time_s", "target_energy_j")
 UNTIL_TARGET = (f"stop.accuracy={TARGET}", "num_rounds=100")
 
 
@@ -49,7 +52,7 @@ HANDED_ON = "cell.work_conserving=true"
 # In the order of importance: a group is run over all seeds before the next one begins.
 ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
     (
-        access_arm("one block", "one-block"),
+        access_arm(ONE_BLOCK, "one-block"),
         access_arm("blocks", "blocks"),
         access_arm(f"slots, {NUM_BLOCKS} uploads", "tdma", LIMIT),
         access_arm(f"shared band, {NUM_BLOCKS} uploads", "shared-band", LIMIT),
@@ -69,11 +72,21 @@ ACCESS_ARMS: tuple[tuple[Arm, ...], ...] = (
 )
 
 
-def print_lines(console: Console, rows: Sequence[SeedRow], keys: Sequence[str]) -> None:
-    """Print the lines of docs/results.toml; the first run is what the others are compared with."""
-    names = list(dict.fromkeys(str(row["run"]) for row in rows))
-    for key, value in lines_of(rows, dict(zip(names, keys, strict=True))).items():
-        console.print(f'{key} = "{value}"', highlight=False, markup=False)
+def print_accesses(console: Console, rows: Sequence[SeedRow]) -> None:
+    """Print the table of docs/results.toml: what each access takes until the target, by one block each."""
+    lines = ["| | rounds | uploads a round | time | energy | times the time | times the energy | seeds |"]
+    lines.append("|---|---|---|---|---|---|---|---|")
+    for name in dict.fromkeys(str(row["run"]) for row in rows):
+        own = list(of(rows, name).values())
+        rounds = median_interval([float(row["rounds"]) for row in own])
+        uploads = median_interval([float(row["uploads"]) / float(row["rounds"]) for row in own])
+        time_s, energy_j = (
+            median_interval([float(row[column]) for row in own if row[column] != ""]) for column in TARGETS
+        )
+        ratios = [times(paired(rows, name, ONE_BLOCK, column)) for column in TARGETS]
+        cells = [name, f"{rounds.median:g}", f"{uploads.median:.0f}", f"{time_s} s", f"{energy_j} J"]
+        lines.append(f"| {' | '.join([*cells, *(ratios if name != ONE_BLOCK else ('', ''))])} | {len(own)} |")
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
 def report(console: Console, runs: Sequence[FinishedRun]) -> list[SeedRow]:
@@ -107,18 +120,15 @@ def main() -> None:
         ]
         rows = [row for group in own for row in group]
         write_seed_costs(rows, DATA / "street_accesses.csv")
-        print_lines(console, rows, [key_of(str(name)) for name in dict.fromkeys(row["run"] for row in rows)])
+        print_accesses(console, rows)
         return
     runs = finished_runs(schemes, arguments.seeds, out)
     rows = report(console, runs)
     write_seed_costs(rows, DATA / f"{file_name}.csv")
-    print_lines(console, rows, KEYS)
+    names = list(dict.fromkeys(str(row["run"]) for row in rows))
+    for key, value in lines_of(rows, dict(zip(names, KEYS, strict=True))).items():
+        console.print(f'{key} = "{value}"', highlight=False, markup=False)
     plot_costs(runs, out / "comparison.png", target=TARGET)
-
-
-def key_of(title: str) -> str:
-    """Return a run's key in docs/results.toml."""
-    return title.replace(", ", "_").replace(" ", "_")
 
 
 if __name__ == "__main__":

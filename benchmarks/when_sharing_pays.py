@@ -300,13 +300,41 @@ def print_tables(lines: Sequence[Line]) -> None:
             better = sum(one > two * (1 + 1e-4) for one, two in zip(found, base, strict=True))
             print(f"| {title} | {name} | {' | '.join(ratios)} | {better} of {len(base)} |")
             title = ""
-    own = [line for line in at(lines, "bare", 0.0) if line.draw < NUM_REVIEWED]
-    print(f"\nmeans of the first {NUM_REVIEWED} draws of the bare cell:")
-    for (access, method), name in {("one-block", "optimal"): "one block each", **HANDING}.items():
-        time_s, energy_j = (
-            np.mean(values(own, access, method, measure)) for measure in ("upload_s", "upload_j")
-        )
-        print(f"  {name}: {time_s:.2f} s, {energy_j:.1f} J")
+
+
+def print_keys(lines: Sequence[Line]) -> None:
+    """Print the single numbers of docs/results.toml."""
+    street, few = at(lines, "link_loss_db", 0.0), at(lines, "devices_per_block", 1.0)
+    weak, half = at(lines, "link_loss_db", 20.0), at(lines, "devices_per_block", 0.5)
+    bare_cell = [line for line in at(lines, "bare", 0.0) if line.draw < NUM_REVIEWED]
+    found = {
+        "blocks": shown(against(street, "blocks", "optimal", "objective")),
+        "blocks_few": shown(against(few, "blocks", "optimal", "objective")),
+        "blocks_half": shown(against(half, "blocks", "optimal", "objective")),
+        "shared": shown(against(street, "shared-band", "optimal", "objective")),
+        "shared_at_most": shown(against(street, *FEW[0], "objective")),
+        "shared_uploads": f"{np.median(values(street, 'shared-band', 'optimal', 'uploads')):.0f}",
+        "shared_weak_at_most": shown(against(weak, *FEW[0], "objective")),
+        "slots": shown(against(street, "tdma", "optimal", "objective")),
+        "slots_time": shown(against(street, "tdma", "optimal", "upload_s")),
+        "slots_uploads": f"{np.median(values(street, 'tdma', 'optimal', 'uploads')):.0f}",
+        "slots_weak": shown(against(weak, "tdma", "optimal", "objective")),
+        "slots_at_most": shown(against(street, *FEW[1], "objective")),
+        "slots_at_most_time": shown(against(street, *FEW[1], "upload_s")),
+        "slots_at_most_energy": shown(against(street, *FEW[1], "upload_j")),
+        "handed_on": shown(against(street, "one-block", AS_PLANNED, "objective")),
+        "handed_on_time": shown(against(street, "one-block", AS_PLANNED, "upload_s")),
+        "handed_on_weak": shown(against(weak, "one-block", AS_PLANNED, "objective")),
+        "handed_on_few": shown(against(few, "one-block", AS_PLANNED, "objective")),
+    }
+    for name, method in (
+        ("bare", "optimal"),
+        ("bare_handed_on", AS_PLANNED),
+        ("bare_full_power", FULL_POWER),
+    ):
+        time_s, energy_j = (np.mean(values(bare_cell, "one-block", method, one)) for one in RATIOS[1:])
+        found[name] = f"{time_s:.2f} s and {energy_j:.1f} J"
+    print("\n" + "\n".join(f'{key} = "{value}"' for key, value in found.items()))
 
 
 def plot(lines: Sequence[Line], path: Path) -> None:
@@ -393,6 +421,7 @@ def main() -> None:
         lines += next_lines(known, axis, value, min(count, arguments.draws))
         write_lines(lines, arguments.data)
     print_tables(lines)
+    print_keys(lines)
     plot(lines, arguments.picture)
 
 
