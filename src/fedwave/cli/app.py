@@ -19,6 +19,7 @@ from fedwave.cli.longterm import longterm
 from fedwave.cli.presets import new, presets
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
+from fedwave.cli.sweep import sweep
 from fedwave.cli.theory import theory
 
 PACKAGES = ("numpy", "scipy", "torch", "pydantic")  # on which the last bits of a result may depend
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command()(new)
 app.command()(run)
+app.command()(sweep)
 app.command()(resume)
 app.command()(runs)
 app.command()(compare)

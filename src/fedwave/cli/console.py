@@ -7,6 +7,7 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 
 WIDE = 1_000  # characters; more than any table needs
+MINUTE_S = 60.0
 _GAP = 2  # between columns
 
 
@@ -21,6 +22,14 @@ def print_tables(console: Console, *tables: Table) -> None:
             if part_index:
                 console.print()
             console.print(part)
+
+
+def short_time(seconds: float) -> str:
+    """Return seconds as people say them: 40 s, 12 min, 3 h 05 min."""
+    if seconds < MINUTE_S:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / MINUTE_S)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def split_to_width(console: Console, table: Table) -> list[Table]:

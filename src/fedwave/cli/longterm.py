@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedwave.cli.run import DATA_DIR, need_torch
+from fedwave.cli.run import need_torch
+from fedwave.cli.sweep import DATA_DIR
 
 if TYPE_CHECKING:
     from fedwave.longterm.comparison import LongTermComparison

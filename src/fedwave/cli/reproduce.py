@@ -9,16 +9,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedwave.cli.console import short_time
 from fedwave.cli.guard import Interrupted, heed_signals
-from fedwave.cli.run import DATA_DIR, QUIET
+from fedwave.cli.sweep import DATA_DIR, QUIET
 from fedwave.errors import import_extra
 
 if TYPE_CHECKING:
     from fedwave.reproduce.reproduction import ItemCost
     from fedwave.reproduce.wanted_runs import WantedRun
     from fedwave.runs.batch import Progress
-
-SECONDS_IN_A_MINUTE = 60.0
 
 
 def reproduce_command(
@@ -105,7 +104,9 @@ def reproduce_command(
 
 def _tell(console: Console, now: Progress[WantedRun]) -> None:
     heed_signals()
-    left = f"about {_minutes(now.seconds_left)} left" if now.num_done < now.num_runs else "writing the report"
+    left = (
+        f"about {short_time(now.seconds_left)} left" if now.num_done < now.num_runs else "writing the report"
+    )
     done = f"  {now.last.command.removeprefix('fedwave run ')}" if now.last is not None else ""
     console.print(
         f"{now.num_done} of {now.num_runs} runs, {left}{done}", highlight=False, soft_wrap=True, markup=False
@@ -124,10 +125,3 @@ def _print_costs(found: list[ItemCost], jobs: int) -> None:
     Console().print(table)
     if any(cost.is_guess for cost in found):
         typer.echo("≈: guessed, as not all datasets are here; see: fedwave datasets")
-
-
-def _minutes(seconds: float) -> str:
-    if seconds < SECONDS_IN_A_MINUTE:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / SECONDS_IN_A_MINUTE)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

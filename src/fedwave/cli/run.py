@@ -12,13 +12,11 @@ from rich.console import Console
 
 from fedwave.cli.guard import Interrupted, heed_signals
 from fedwave.cli.presets import preset_beginning
-from fedwave.errors import DivergenceError, RunError, import_extra
+from fedwave.cli.sweep import DATA_DIR, JOBS, QUIET, run_many
+from fedwave.errors import ConfigError, DivergenceError, RunError, import_extra
 
 if TYPE_CHECKING:
     from fedwave.runs.run import Observer, RunResult
-
-DATA_DIR = typer.Option(None, "--data-dir", help="Folder that holds datasets; default FEDWAVE_DATA.")
-QUIET = typer.Option(False, "--quiet", "-q", help="No progress bar.")
 
 
 def run(
@@ -37,6 +35,14 @@ def run(
         show_default=False,
     ),
     seed: int | None = typer.Option(None, "--seed", help="The one seed; short for `-s seed=N`."),
+    seeds: str | None = typer.Option(
+        None,
+        "--seeds",
+        metavar="0-9",
+        help="Several seeds, a run folder for each: 0-9, or 0,3,7. Finished ones are left alone.",
+        show_default=False,
+    ),
+    jobs: int | None = JOBS,
     engine: str | None = typer.Option(
         None, "--engine", help="threads or ray; short for `-s execution.engine=NAME`.", show_default=False
     ),
@@ -48,7 +54,11 @@ def run(
         show_default=False,
     ),
     out: Path | None = typer.Option(
-        None, "--out", "-o", help="Run folder to write; default `runs/NAME-seedN`.", show_default=False
+        None,
+        "--out",
+        "-o",
+        help="Run folder to write; default `runs/NAME-seedN`. With --seeds, the folder for the run folders.",
+        show_default=False,
     ),
     data_dir: Path | None = DATA_DIR,
     quiet: bool = QUIET,
@@ -65,15 +75,31 @@ def run(
 
     `fedwave run my.toml -s algorithm.rule=first-order --out runs/first-order`
 
+    `fedwave run digits/nufm --seeds 0-9 --jobs 2`
+
     `fedwave run scale/synthetic-10k --engine ray --address 10.0.0.1:6379`
     """
     need_torch("Training")
     from fedwave.experiments.load import load_experiment
     from fedwave.runs.run import run_experiment
+    from fedwave.runs.sweep import parse_seeds, plan_sweep
 
     engine = engine or (None if address is None else "ray")
     options = {"seed": seed, "execution.engine": engine, "execution.address": address}
     given = [f"{key}={value}" for key, value in options.items() if value is not None]
+    if seeds is not None:
+        if seed is not None:
+            raise ConfigError(f"--seed and --seeds exclude each other, got {seed} and {seeds}. Keep one.")
+        wanted, folder = [*settings, *given], out or Path("runs")
+        run_many(
+            lambda: plan_sweep(source, fixed=wanted, seeds=parse_seeds(seeds), out=folder),
+            jobs=jobs,
+            data_dir=data_dir,
+            quiet=quiet,
+        )
+        return
+    if jobs is not None:
+        raise ConfigError(f"--jobs says how many of --seeds are run at once, got {jobs} without --seeds.")
     experiment = load_experiment(source, [*settings, *given])
     short_name = Path(source).stem if source.endswith(".toml") else source.replace("/", "-")
     folder = out or _free_folder(f"{short_name}-seed{experiment.seed}")

@@ -189,7 +189,7 @@ def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:
 
     That is what was measured at its start, and the defaults of every part's options.
     """
-    experiment = _with_defaults(experiment)
+    experiment = with_part_defaults(experiment)
     if not isinstance(simulation.model, UserModel):
         return experiment
     batching = "vmap" if simulation.model.is_vectorised else "loop"
@@ -197,9 +197,9 @@ def with_choices(experiment: Experiment, simulation: Simulation) -> Experiment:
     return experiment.model_copy(update={"execution": execution})
 
 
-def _with_defaults(section: AnySection) -> AnySection:
+def with_part_defaults(section: AnySection) -> AnySection:
     """Return a section in which every part has the defaults of its options written out."""
-    found = {name: _with_defaults(value) for name, value in section if isinstance(value, Section)}
+    found = {name: with_part_defaults(value) for name, value in section if isinstance(value, Section)}
     section = section.model_copy(update=found)
     return section.with_defaults() if isinstance(section, Part) else section
 
