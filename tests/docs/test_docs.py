@@ -67,6 +67,11 @@ def test_a_tutorial_runs_and_shows_what_it_prints(page, run_page, capsys):
     assert found == pytest.approx([float(number) for number in re.findall(figure, shown)], rel=0.03, abs=0.03)
 
 
+def test_the_sweep_of_the_command_line_page_runs(run_page, capsys):
+    run_page("command-line.md")
+    assert capsys.readouterr().out == "2\n"
+
+
 def test_the_example_of_the_run_folder_runs(run_page, capsys):
     run_page("run-folder.md")
     *uploads, columns = capsys.readouterr().out.splitlines()
