@@ -57,6 +57,15 @@ def test_a_table_for_a_paper_is_all_that_is_printed(
     assert not (tmp_path / "comparison.png").exists()
 
 
+def test_a_figure_for_a_paper_has_its_axes_and_width(tmp_path: Path, folders: list[str]) -> None:
+    figure = tmp_path / "figure.svg"
+    words = ["--style", "paper", "--width", "column", "--by", "joules", "--metric", "accuracy"]
+    done = CliRunner().invoke(app, ["compare", *folders, "--plot", str(figure), *words])
+    assert done.exit_code == 0, done.output
+    assert 'width="252pt"' in figure.read_text()  # 3.5 inches of 72 points
+    assert figure.read_text().count('id="axes_') == 1
+
+
 def test_an_unknown_format_is_one_line(folders: list[str]) -> None:
     done = CliRunner().invoke(app, ["compare", *folders, "--format", "latx"])
     assert str(done.exception) == 'there is no format "latx". Did you mean "latex"?'

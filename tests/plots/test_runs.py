@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fedwave
-from fedwave.errors import RunError
-from fedwave.plots.runs import plot_runs, run_chart
+from fedwave.errors import ConfigError, RunError
+from fedwave.plots.runs import By, Width, draw_runs, plot_runs, run_chart
 from fedwave.plots.style import COLOURS
+from fedwave.runs.compare import FinishedRun
 from tests.runs.written_runs import write_run
 
 
@@ -22,11 +24,10 @@ def test_without_a_cell_everything_is_drawn_against_rounds(tmp_path: Path) -> No
     ]
     panels = run_chart(runs).panels
     assert [(panel.x_label, panel.y_label) for panel in panels] == [
-        ("rounds", "loss of the computing devices"),
-        ("rounds", "held-out loss after adaptation"),
+        ("rounds", "held-out loss after adaptation"),  # training losses of two schemes are not comparable
         ("rounds", "held-out accuracy [%]"),
     ]
-    first, second = panels[2].series
+    first, second = panels[1].series
     assert [(one.name, one.seeds, one.colour) for one in (first, second)] == [
         ("a", 2, COLOURS[0]),
         ("b", 1, COLOURS[1]),
@@ -37,7 +38,10 @@ def test_without_a_cell_everything_is_drawn_against_rounds(tmp_path: Path) -> No
         ([1, 2, 3], [30, 50, 60]),
     ]
     assert first.mean == pytest.approx((25.0, 40.0, 50.0))  # at 2 between 20 and 40, and 50
-    assert panels[0].series[0].mean[0] == 1.0  # a loss is drawn as it is
+    training, loss, _ = run_chart(runs[:2]).panels
+    assert training.y_label == "loss of the computing devices"
+    assert training.series[0].mean[0] == 1.0  # a loss is drawn as it is
+    assert loss.series[0].mean[0] == 2.0
 
 
 def test_over_a_cell_seconds_and_joules_are_axes_too(tmp_path: Path) -> None:
@@ -89,3 +93,96 @@ def test_the_picture_is_written_or_refused_in_one_line(tmp_path: Path, over_cell
 def test_a_run_that_was_never_evaluated_has_a_picture_too(tmp_path: Path, over_cell: bool) -> None:
     run = write_run(tmp_path / "a", "a", [math.nan, math.nan], over_cell=over_cell)
     assert plot_runs([run], tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def seeds(tmp_path: Path, count: int, *, over_cell: bool = True) -> list[FinishedRun]:
+    """Return runs of two schemes, "b" better by five points in every seed and a sixth one more."""
+    return [
+        write_run(
+            tmp_path / f"{name}{seed}",
+            name,
+            [0.1, 0.2 + 0.02 * seed + lead + (0.01 if seed == 5 and lead else 0.0), 0.5 + lead],
+            over_cell=over_cell,
+            seed=seed,
+        )
+        for name, lead in (("a", 0.0), ("b", 0.05))
+        for seed in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "bands", "faint"), [(5, None, 5), (6, None, 0), (3, True, 0), (6, False, 6)]
+)
+def test_beyond_five_seeds_a_band_stands_for_the_threads(
+    tmp_path: Path, count: int, bands: bool | None, faint: int
+) -> None:
+    picture = draw_runs(seeds(tmp_path, count), by="rounds", metric="accuracy", bands=bands)
+    (axis,) = picture.figure.axes
+    assert sum(line.get_alpha() is not None for line in axis.lines) == 2 * faint
+    assert bool(axis.collections) == (faint == 0)
+    (legend,) = picture.figure.legends
+    shown = "faint lines: single seeds." if faint else "bands: 95 % intervals."
+    assert legend.get_title().get_text().replace("\n", " ").endswith(shown)
+    assert f"means of {count} seeds" in legend.get_title().get_text().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("by", "metric", "axes"),
+    [
+        ("joules", "accuracy", [("energy of all devices [normalised]", "held-out accuracy [%]")]),
+        ("rounds", "loss", [("rounds", "held-out loss after adaptation")]),
+        ("rounds", None, [("rounds", "held-out loss after adaptation"), ("rounds", "held-out accuracy [%]")]),
+    ],
+)
+def test_one_pair_of_axes_can_be_chosen(
+    tmp_path: Path, by: By, metric: str | None, axes: list[tuple[str, str]]
+) -> None:
+    panels = run_chart(seeds(tmp_path, 2), by=by, metric=metric).panels
+    assert [(panel.x_label, panel.y_label) for panel in panels] == axes
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.16), (5.0, 5.0)])
+def test_a_picture_for_a_paper_has_its_width_small_type_and_no_heading(
+    tmp_path: Path, width: Width | float, inches: float
+) -> None:
+    figure = draw_runs(seeds(tmp_path, 2), width=width, style="paper").figure
+    assert figure.get_figwidth() == pytest.approx(inches)
+    assert figure._suptitle is None
+    assert {axis.xaxis.label.get_fontsize() for axis in figure.axes} == {8.5 * 8 / 9}
+    figure.draw_without_rendering()
+    edges = [axis.get_tightbbox().x1 / figure.dpi for axis in figure.axes]
+    assert max(edges) <= inches + 0.02  # nothing is cut off
+
+
+def test_a_slide_has_one_panel_large_type_and_a_message(tmp_path: Path) -> None:
+    figure = draw_runs(seeds(tmp_path, 6), style="slides").figure
+    (axis,) = figure.axes
+    assert axis.get_xlabel() == "time on the cell's clock [normalised]"
+    assert axis.xaxis.label.get_fontsize() == 17.0
+    heading = figure._suptitle.get_text().replace("\n", " ")
+    assert heading == "b and a cannot be told apart: 1.0 × (1.0–1.0) the seconds to 50% (6 seeds)"
+    own = draw_runs(seeds(tmp_path / "own", 1), style="slides", title="Mine").figure
+    assert own._suptitle.get_text() == "Mine"
+    alone = draw_runs(seeds(tmp_path / "alone", 1)[:1]).figure
+    assert alone._suptitle.get_text() == "digits"  # nothing to compare with
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"by": "second"}, r'runs are drawn by "second" never\. Did you mean "seconds"\?'),
+        ({"metric": "acuracy"}, r'no run was measured by "acuracy"\. Did you mean "accuracy"\?'),
+        ({"style": "paperr"}, r'there is no style "paperr"\. Did you mean "paper"\?'),
+        ({"width": "wide"}, 'width must be "column", "page" or inches above 0'),
+        ({"width": -1.0}, "width must be"),
+        ({"baseline": "c"}, 'no run is called "c"'),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(tmp_path: Path, options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        draw_runs(seeds(tmp_path, 2), **options)
+
+
+def test_seconds_are_drawn_over_a_cell_alone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='runs are drawn by "seconds" over a cell alone'):
+        draw_runs(seeds(tmp_path, 1, over_cell=False), by="seconds")

@@ -77,6 +77,18 @@ def compare(
         help="The run that the others are compared with, seed by seed. Default: the first.",
         show_default=False,
     ),
+    style: str = typer.Option(
+        "screen", "--style", metavar="screen|paper|slides", help="Type and size of the picture."
+    ),
+    by: str | None = typer.Option(
+        None, "--by", metavar="rounds|seconds|joules", help="Draw by this alone.", show_default=False
+    ),
+    metric: str | None = typer.Option(
+        None, "--metric", metavar="NAME", help="Draw this alone: accuracy, loss.", show_default=False
+    ),
+    width: str | None = typer.Option(
+        None, "--width", metavar="column|page", help="Width of the picture, in a paper.", show_default=False
+    ),
     form: str = typer.Option(
         "table",
         "--format",
@@ -95,6 +107,8 @@ def compare(
     Examples:
 
     `fedwave compare runs`
+
+    `fedwave compare runs --plot figure.pdf --style paper --width column --by joules --metric accuracy`
 
     `fedwave compare runs/nufm-seed* runs/fedavg-seed* --baseline FedAvg --format latex > table.tex`
     """
@@ -121,7 +135,16 @@ def compare(
     for note in comparison.notes:
         console.print(note, highlight=False, markup=False)
     try:
-        typer.echo(f"Picture: {plot_runs(found, plot or Path('comparison.png'))}")
+        picture = plot_runs(
+            found,
+            plot or Path("comparison.png"),
+            by=by,  # type: ignore[arg-type]
+            metric=metric,
+            width=width,  # type: ignore[arg-type]
+            style=style,  # type: ignore[arg-type]
+            baseline=baseline,
+        )
+        typer.echo(f"Picture: {picture}")
     except MissingExtraError as error:
         if plot is not None:
             raise

@@ -9,48 +9,77 @@ from typing import Any
 import numpy as np
 
 from fedwave.plots.chart import Chart, ChartPanel, Series
-from fedwave.plots.style import Picture, new_figure, plain, set_log_scale
+from fedwave.plots.style import STYLES, Picture, Style, new_figure, plain, set_log_scale
 
 MANY = 4  # series whose intervals would cover each other
 MAX_MARKED = 12  # points of a curve that each get a dot
 MAX_LINE = 26  # letters of a bar's name in one line
+MIN_PANEL_IN = 2.2  # width of a panel with the type of a screen
+LETTERS_PER_IN = 14.3  # of a legend, with the type of a screen
+LABEL_LETTERS_PER_IN = 12.5  # of an axis
+MAX_TITLE = 400  # letters of a heading or note
 LABEL_SHARE = 0.022  # of an axis that a character of a label takes, with its part of the gap
 
 
-def draw_chart(chart: Chart, *, title: str | None = None) -> Picture:
-    """Return a chart as a picture with one legend below the panels."""
+def draw_chart(
+    chart: Chart,
+    *,
+    title: str | None = None,
+    note: str = "",
+    style: Style = STYLES["screen"],
+    width_in: float | None = None,
+) -> Picture:
+    """Return a chart as a picture with one legend below the panels, and a note below that.
+
+    ``width_in`` is the width of the whole; panels go below each other where they would be too narrow.
+    """
+    size = style.scale
     columns = min(chart.num_columns, len(chart.panels))
+    width, height = style.panel_in
+    if width_in is not None:
+        columns = max(1, min(columns, int(width_in / (MIN_PANEL_IN * size))))
+        width, height = width_in / columns, width_in / columns * height / width
     rows = -(-len(chart.panels) // columns)
     handles: dict[str, Any] = {}
     is_one = len(chart.names) == 1 and title is None  # under a heading that names it
     has_legend = not is_one and any(panel.kind == "line" for panel in chart.panels)
     labels = {one.name: label_of(one) for panel in chart.panels for one in panel.series} if has_legend else {}
-    in_a_row = max(1, int(columns * 50 / (max(map(len, labels.values()), default=0) + 9)))
-    legend_height = 0.22 * -(-len(labels) // in_a_row)
-    figure, axes = new_figure(columns, width=3.5, height=2.75 + legend_height / rows, num_rows=rows)
+    letters = columns * width * LETTERS_PER_IN / size
+    in_a_row = max(1, int(letters / (max(map(len, labels.values()), default=0) + 9)))
+    heading = textwrap.fill(plain(title or "", most=MAX_TITLE), int(0.85 * letters))
+    below = textwrap.fill(plain(note, most=MAX_TITLE), int(1.2 * letters))
+    lines = -(-len(labels) // in_a_row) + 0.9 * (below.count("\n") + 1 if below else 0)
+    lines += 1.2 * heading.count("\n")
+    figure, axes = new_figure(columns, width=width, height=height + 0.22 * size * lines / rows, num_rows=rows)
     for axis, panel in zip(axes, chart.panels, strict=False):
         if panel.kind == "line":
-            handles |= draw_lines(axis, panel)
+            handles |= draw_lines(axis, panel, line_pt=style.line_pt)
         else:
             handles = _bars(axis, panel) | handles  # a legend shows lines, where there are any
-        axis.set_title(plain(panel.title), fontsize=9)
-        axis.set_xlabel(panel.x_label, fontsize=8.5)
-        axis.set_ylabel(panel.y_label, fontsize=8.5)
-        axis.tick_params(labelsize=8)
+        axis.set_title(plain(panel.title), fontsize=9 * size)
+        for side, label, inches in (("x", panel.x_label, width), ("y", panel.y_label, height)):
+            text = textwrap.fill(label, max(1, int(inches * LABEL_LETTERS_PER_IN / size)))
+            axis.set(**{f"{side}label": text})
+            getattr(axis, f"{side}axis").label.set_fontsize(8.5 * size)
+        axis.tick_params(labelsize=8 * size)
     for axis in axes[len(chart.panels) :]:
         axis.set_visible(False)
-    if title:
-        figure.suptitle(plain(title), fontsize=10)
+    if heading:
+        figure.suptitle(heading, fontsize=10 * size)
     if labels:
         figure.legend(
             [handles[name] for name in labels],
             list(labels.values()),
             loc="outside lower center",
             ncols=min(len(labels), in_a_row),
-            fontsize=8,
+            fontsize=8 * size,
             frameon=False,
             handlelength=3.2,  # shows that a dashed line is one, also under its marker
+            title=below or None,
+            title_fontsize=6.5 * size,
         )
+    elif below:
+        figure.supxlabel(below, fontsize=6.5 * size)
     return Picture(figure)
 
 
@@ -59,21 +88,21 @@ def label_of(series: Series) -> str:
     return plain(series.name) + (f" (mean of {len(series.runs)})" if series.runs else "")
 
 
-def draw_lines(axis: Any, panel: ChartPanel) -> dict[str, Any]:
+def draw_lines(axis: Any, panel: ChartPanel, *, line_pt: float = 1.5) -> dict[str, Any]:
     """Draw each series as a line with its interval, or with its runs faintly behind it; return the lines."""
     alpha = 0.07 if len(panel.series) > MANY else 0.13
     handles = {}
     for series in panel.series:
         for x, y in series.runs:
-            axis.plot(x, y, color=series.colour, linewidth=0.7, alpha=0.25)
+            axis.plot(x, y, color=series.colour, linewidth=line_pt / 2.0, alpha=0.25)
         (handles[series.name],) = axis.plot(
             series.x,
             series.mean,
             color=series.colour,
             linestyle="--" if series.is_dashed else "-",
             marker="o" if len(series.x) <= MAX_MARKED else None,
-            markersize=3.5,
-            linewidth=1.5,
+            markersize=2.4 * line_pt,
+            linewidth=line_pt,
         )
         if series.low != series.high and not series.runs:
             axis.fill_between(series.x, *_band(series, panel), color=series.colour, alpha=alpha, linewidth=0)

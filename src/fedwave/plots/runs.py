@@ -5,29 +5,122 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
+from fedwave.errors import ConfigError, did_you_mean
 from fedwave.plots.batteries import battery_panels
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_of_runs
 from fedwave.plots.draw_chart import draw_chart
-from fedwave.plots.style import Picture
+from fedwave.plots.style import STYLES, WIDTHS_IN, Picture, require_picture_name
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, read_run
+from fedwave.runs.comparison import compare_runs
+from fedwave.runs.message import message_of
+
+By = Literal["rounds", "seconds", "joules"]
+StyleName = Literal["screen", "paper", "slides"]
+Width = Literal["column", "page"]
 
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
+MANY_SEEDS = 5  # beyond them, seeds are drawn as a band
+COLUMNS = {"rounds": "round", "seconds": "cumulative_delay_s", "joules": "cumulative_energy_j"}
+PAID = {"rounds": "rounds_to_target", "seconds": "delay_s_to_target", "joules": "energy_j_to_target"}
 
 
-def plot_runs(runs: Sequence[FinishedRun], path: Path | str) -> Path:
-    """Draw the runs' curves to a file; runs of one name are averaged over their seeds."""
-    return draw_runs(runs).save(path)
+def plot_runs(
+    runs: Sequence[FinishedRun],
+    path: Path | str,
+    *,
+    by: By | None = None,
+    metric: str | None = None,
+    width: Width | float | None = None,
+    bands: bool | None = None,
+    style: StyleName = "screen",
+    title: str | None = None,
+    baseline: str | None = None,
+) -> Path:
+    """Draw the runs' curves to a file; runs of one name are averaged over their seeds. See ``draw_runs``."""
+    require_picture_name(Path(path))
+    picture = draw_runs(
+        runs, by=by, metric=metric, width=width, bands=bands, style=style, title=title, baseline=baseline
+    )
+    return picture.save(path)
 
 
-def draw_runs(runs: Sequence[FinishedRun]) -> Picture:
-    """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file."""
-    chart = run_chart(runs)
-    if chart.num_columns * 2 == len(
-        chart.panels
-    ):  # over a cell: a third row, where devices live on batteries
+def draw_runs(
+    runs: Sequence[FinishedRun],
+    *,
+    by: By | None = None,
+    metric: str | None = None,
+    width: Width | float | None = None,
+    bands: bool | None = None,
+    style: StyleName = "screen",
+    title: str | None = None,
+    baseline: str | None = None,
+) -> Picture:
+    """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file.
+
+    ``by`` is the x-axis and ``metric`` the y-axis ("accuracy", "loss"); by default all that were measured.
+    ``width`` is that of a "column" or "page" of a paper, or in inches. ``bands`` draws 95 % intervals in
+    place of single seeds, by default beyond five. ``title`` is by default what the picture says, and in a
+    paper nothing; ``baseline`` is whom it speaks of.
+    """
+    looks = STYLES.get(style)
+    if looks is None:
+        raise ConfigError(f'there is no style "{style}". {did_you_mean(style, STYLES)}')
+    if style == "slides":  # one message, one panel
+        by = by or ("seconds" if all(run.has_cell for run in runs) else "rounds")
+        metric = metric or common_metric(runs).name
+    chart = run_chart(runs, by=by, metric=metric)
+    if by is None and metric is None and chart.num_columns * 2 == len(chart.panels):
+        # Over a cell: a third row, where devices live on batteries.
         chart = replace(chart, panels=(*chart.panels, *battery_panels(runs)))
-    return draw_chart(chart, title=", ".join(sorted({run.experiment.data.dataset.kind for run in runs})))
+    if bands is None:
+        bands = any(one.seeds > MANY_SEEDS for panel in chart.panels for one in panel.series)
+    if bands:
+        chart = _with_bands(chart)
+    if title is None and looks.has_heading:
+        title = _message(runs, by, metric, baseline) or _datasets(runs)
+    note = _how_drawn(chart) if style != "paper" else ""
+    return draw_chart(chart, title=title or None, note=note, style=looks, width_in=_inches(width))
+
+
+def _inches(width: Width | float | None) -> float | None:
+    if width is None or (isinstance(width, int | float) and width > 0.0):
+        return width
+    if width not in WIDTHS_IN:
+        raise ConfigError(f'width must be "column", "page" or inches above 0, got {width!r}. Choose one.')
+    return WIDTHS_IN[width]
+
+
+def _datasets(runs: Sequence[FinishedRun]) -> str:
+    return ", ".join(sorted({run.experiment.data.dataset.kind for run in runs}))
+
+
+def _message(runs: Sequence[FinishedRun], by: By | None, metric: str | None, baseline: str | None) -> str:
+    """Return what the picture says of the baseline: of costs over a cell, else of the metric or loss."""
+    over_cell = all(run.has_cell for run in runs)
+    measure = "heldout_loss" if metric == "loss" else None
+    if measure is None and (by in ("seconds", "joules") or (by is None and over_cell)):
+        measure = PAID[by or "seconds"]
+    return message_of(compare_runs(runs, baseline=baseline), measure)
+
+
+def _with_bands(chart: Chart) -> Chart:
+    panels = (
+        replace(panel, series=tuple(replace(one, runs=()) for one in panel.series)) for panel in chart.panels
+    )
+    return replace(chart, panels=tuple(panels))
+
+
+def _how_drawn(chart: Chart) -> str:
+    """Return how seeds were averaged, for the line below the picture; "" where there is one seed each."""
+    series = [one for panel in chart.panels for one in panel.series]
+    seeds = sorted({one.seeds for one in series if one.seeds > 1})
+    if not seeds:
+        return ""
+    counts = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    shown = "faint lines: single seeds" if any(one.runs for one in series) else "bands: 95 % intervals"
+    return f"Lines: means of {counts} seeds at equal x, over the range that all of them have; {shown}."
 
 
 def draw_folder(path: Path) -> Picture:
@@ -35,31 +128,50 @@ def draw_folder(path: Path) -> Picture:
     return draw_runs([read_run(path)])
 
 
-def run_chart(runs: Sequence[FinishedRun]) -> Chart:
+def run_chart(runs: Sequence[FinishedRun], *, by: By | None = None, metric: str | None = None) -> Chart:
     """Return the runs' curves as a chart: a series for each name, a panel for each pair of axes."""
+    over_cell = all(run.has_cell for run in runs)
+    x_axes = _x_axes(runs) if over_cell else {"rounds": ("round", "rounds")}
+    if by is not None and by not in x_axes:
+        known = "over a cell alone" if by in COLUMNS else f"never. {did_you_mean(by, COLUMNS)}"
+        raise ConfigError(f'runs are drawn by "{by}" {known}. Take by="rounds".')
+    y_axes = _y_axes(runs, has_training=not over_cell and len(group_by_name(runs)) == 1)
+    if metric is not None and metric not in y_axes:
+        raise ConfigError(f'no run was measured by "{metric}". {did_you_mean(metric, y_axes)}')
+    panels = [
+        _panel(runs, *x_axis, column, label, scale=scale)
+        for y_name, (column, label, scale) in y_axes.items()
+        for x_name, x_axis in x_axes.items()
+        if by in (None, x_name) and metric in (None, y_name)
+    ]
+    caption = (
+        "Means over seeds with their 95 % intervals, where there are several: at equal rounds, seconds or "
+        "joules, over the range that all seeds have. A faint line is one seed."
+    )
+    return Chart("curves", "Curves", caption, tuple(panels), min(3, len(panels)))
+
+
+def _x_axes(runs: Sequence[FinishedRun]) -> dict[str, tuple[str, str]]:
+    cells = [run.experiment.cell for run in runs]
+    is_normalised = all(cell is not None and cell.normalised for cell in cells)
+    second, joule = ("normalised", "normalised") if is_normalised else ("s", "J")
+    labels = ("rounds", f"time on the cell's clock [{second}]", f"energy of all devices [{joule}]")
+    return {name: (column, label) for (name, column), label in zip(COLUMNS.items(), labels, strict=True)}
+
+
+def _y_axes(runs: Sequence[FinishedRun], *, has_training: bool) -> dict[str, tuple[str, str, float]]:
+    """Return column, label and scale of what is drawn.
+
+    Training losses of several schemes are not comparable: some are after adaptation, some before.
+    """
     metric = common_metric(runs)
-    loss, judged = "held-out loss after adaptation", f"held-out {metric.name.replace('_', ' ')}"
-    judged += " [%]" if metric.is_share else ""
-    measured, scale = f"heldout_{metric.name}", 100.0 if metric.is_share else 1.0
-    if all(run.has_cell for run in runs):
-        cells = [run.experiment.cell for run in runs]
-        is_normalised = all(cell is not None and cell.normalised for cell in cells)
-        second, joule = ("normalised", "normalised") if is_normalised else ("s", "J")
-        axes = [
-            ("round", "rounds"),
-            ("cumulative_delay_s", f"time on the cell's clock [{second}]"),
-            ("cumulative_energy_j", f"energy of all devices [{joule}]"),
-        ]
-        panels = [_panel(runs, *x_axis, "heldout_loss", loss) for x_axis in axes]
-        panels += [_panel(runs, *x_axis, measured, judged, scale=scale) for x_axis in axes]
-    else:
-        panels = [
-            _panel(runs, "round", "rounds", "train_loss", "loss of the computing devices"),
-            _panel(runs, "round", "rounds", "heldout_loss", loss),
-            _panel(runs, "round", "rounds", measured, judged, scale=scale),
-        ]
-    caption = "Means over seeds with their 95 % intervals, where there are several. A faint line is one seed."
-    return Chart("curves", "Curves", caption, tuple(panels), 3)
+    judged = f"held-out {metric.name.replace('_', ' ')}" + (" [%]" if metric.is_share else "")
+    training = {"training loss": ("train_loss", "loss of the computing devices", 1.0)} if has_training else {}
+    return {
+        **training,
+        "loss": ("heldout_loss", "held-out loss after adaptation", 1.0),
+        metric.name: (f"heldout_{metric.name}", judged, 100.0 if metric.is_share else 1.0),
+    }
 
 
 def run_series(

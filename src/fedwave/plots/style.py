@@ -32,12 +32,39 @@ SCHEME_COLOURS = {
     "Proportional fair": "#7A5230",
 }
 
+# Inches of a column and of a page of IEEE's two-column papers (21 and 43 picas).
+WIDTHS_IN = {"column": 3.5, "page": 7.16}
+
 MAX_NAME = 60  # characters of a name in a legend or title
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg")
 WIDE_DECADES = 2.5  # of a logarithmic axis from which on powers of ten are labels enough
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk
 
+
+@dataclass(frozen=True)
+class Style:
+    """Sizes of a figure: its type, its lines, and a panel where no width is asked for."""
+
+    font_pt: float = 9.0
+    line_pt: float = 1.5
+    panel_in: tuple[float, float] = (3.5, 2.75)  # width and height
+    has_heading: bool = True
+
+    @property
+    def scale(self) -> float:
+        """Its type beside that of a screen."""
+        return self.font_pt / SCREEN_PT
+
+
+SCREEN_PT = 9.0
+STYLES = {
+    "screen": Style(),
+    "paper": Style(font_pt=8.0, line_pt=1.2, panel_in=(2.4, 1.9), has_heading=False),  # its caption says it
+    "slides": Style(font_pt=18.0, line_pt=3.0, panel_in=(10.0, 5.6)),
+}
+
 _SETTINGS: Any = {
+    "pdf.fonttype": 42,  # publishers refuse type 3
     "figure.dpi": 150,
     "savefig.dpi": 150,
     "font.size": 9,
@@ -94,10 +121,10 @@ class Picture:
         return content.getvalue()
 
 
-def plain(text: str) -> str:
+def plain(text: str, *, most: int = MAX_NAME) -> str:
     """Return a user's name for a figure: no formula (a dollar begins one), no line break, not hidden."""
     line = " ".join(text.split())
-    line = line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
+    line = line if len(line) <= most else line[: most - 1] + "…"
     return line.replace("$", r"\$").removeprefix("_")
 
 

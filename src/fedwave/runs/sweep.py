@@ -21,6 +21,7 @@ from fedwave.errors import ConfigError, DivergenceError, RunError
 from fedwave.experiments.build import with_part_defaults
 from fedwave.experiments.load import load_experiment
 from fedwave.experiments.schema import Experiment
+from fedwave.files import read_bytes
 from fedwave.runs.batch import Progress, run_batch
 from fedwave.runs.compare import read_run
 from fedwave.runs.folder import CONFIG, RunFolder
@@ -55,7 +56,7 @@ class SweepRun:
     def rounds_done(self) -> int:
         """Rounds whose rows are on disk."""
         try:
-            return max(0, (self.folder / ROUNDS).read_bytes().count(b"\n") - 1)
+            return max(0, read_bytes(self.folder / ROUNDS).count(b"\n") - 1)
         except OSError:  # not begun
             return 0
 
@@ -203,9 +204,7 @@ def _is_made(run: SweepRun) -> bool:
     """Return whether the run is finished; raise if its folder holds another one."""
     if not (run.folder / CONFIG).is_file():
         return False
-    held, wanted = (
-        with_part_defaults(one) for one in (RunFolder.open(run.folder).experiment(), run.experiment)
-    )
+    held, wanted = (with_part_defaults(one) for one in (RunFolder(run.folder).experiment(), run.experiment))
     if run_key(held) != run_key(wanted):
         both = (flatten(one.model_dump(mode="json", exclude_none=True)) for one in (held, wanted))
         differing = [key for key in setting_differences(*both) if not key.startswith("execution.")]
