@@ -55,6 +55,7 @@ TESTED_THROUGH = {
     "learning/models/fast_cnn/convolution_products.py": "learning/models/fast_cnn/test_layer.py",
     "learning/models/fast_cnn/patches.py": "learning/models/fast_cnn/test_compiled.py",
     "learning/models/fast_cnn/pooling.py": "learning/models/fast_cnn/test_compiled.py",
+    "native_library.py": "learning/models/fast_cnn/test_compiled_cache.py",
     "learning/objective.py": "learning/test_meta_gradient.py",
     "reproduce/cell_charts.py": "reproduce/test_reproduction.py",
     "reproduce/charts.py": "reproduce/test_reproduction.py",

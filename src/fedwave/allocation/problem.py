@@ -154,7 +154,9 @@ class AllocationProblem:
     @cached_property
     def counts_energy(self) -> bool:
         """Return whether anybody's joules cost anything."""
-        return bool(np.any(self.energy_weight))
+        if isinstance(self.energy_weight, np.ndarray):
+            return bool(self.energy_weight.any())
+        return self.energy_weight > 0.0
 
     @property
     def has_own_deadlines(self) -> bool:

@@ -99,7 +99,8 @@ class RadioPower:
     @property
     def has_circuit(self) -> bool:
         """Return whether anybody's circuit draws power."""
-        return bool(np.any(self.circuit_power_w))
+        circuit_w = self.circuit_power_w
+        return bool(circuit_w.any()) if isinstance(circuit_w, np.ndarray) else circuit_w > 0.0
 
     def of(self, device: IntArray) -> RadioPower:
         """Return what these devices' radios drain."""

@@ -21,6 +21,7 @@ from fedwave.allocation import (
     total_cost,
     violations,
 )
+from fedwave.allocation.optimal import compiled_search
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.optimal.search import BranchAndBound
 from fedwave.testing.method import random_problem
@@ -145,6 +146,7 @@ def test_a_search_that_gets_nowhere_ends_with_the_gap_it_has(monkeypatch):
     problem = paper_problem(1, num_devices=20, num_blocks=4)
     exact = allocate(problem)
     monkeypatch.setattr(BranchAndBound, "_branch", lambda self, node: [node])
+    monkeypatch.setattr(compiled_search, "library", lambda source: None)
     search, plan = searched(problem, max_matchings=50)
     assert plan.status is Status.LIMIT
     assert search._num_steps == 100

@@ -21,7 +21,7 @@ from fedwave.allocation.optimal.column_pricing import BlockDuals, ColumnPricing,
 from fedwave.allocation.optimal.search import ROUNDING, BranchAndBound, Lines, Node
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.uploads.assignment import Matching, best_matching
-from fedwave.allocation.uploads.pairs import pair_table
+from fedwave.allocation.uploads.pairs import PairTable, pair_table
 from fedwave.allocation.uploads.power import energy_factor
 from fedwave.allocation.uploads.snr_range import largest_snr
 from fedwave.units import FloatArray, IntArray
@@ -120,6 +120,11 @@ class ColumnGeneration(BranchAndBound):
         self._table = self._table.joined_by(pair_table(self._problem, device[None, :]))
         self._pricing.take_inside(device)
         self._duals.clear()  # of fewer devices, hence too low
+
+    @property
+    def whole_table(self) -> PairTable | None:
+        """Return None: the table grows with the search."""
+        return None
 
     def _shrunk(self, node: Node) -> Node:
         """Return the node itself: what is cut off would have to be proven, too."""

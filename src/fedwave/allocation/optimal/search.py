@@ -92,6 +92,11 @@ class BranchAndBound:
         self._closed: list[Node] = []  # ruled out
         self._counter = itertools.count()  # breaks ties in the heap
 
+    @property
+    def whole_table(self) -> PairTable | None:
+        """Return the table if it holds all pairs that may be needed."""
+        return self._table
+
     def run(self, *, relative_gap: float, compute_cost: float, max_matchings: int) -> UploadPlan:
         """Return the best plan found and a proven bound, for a gap relative to both (SP2) and (P)."""
         root = self._root()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fedwave.allocation.access.solve import allocate_by_access
 from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
 from fedwave.allocation.optimal.column_generation import ColumnGeneration
+from fedwave.allocation.optimal.compiled_search import compiled_plan
 from fedwave.allocation.optimal.search import BranchAndBound
 from fedwave.allocation.optimal.total_energy import allocate_within_total_energy
 from fedwave.allocation.problem import AllocationProblem
@@ -50,12 +53,13 @@ def allocate_optimal(
             problem, solve, relative_gap=relative_gap, max_matchings=max_matchings
         )
     cpu = solve_cpu_frequencies(problem)
+    limits: dict[str, Any] = {
+        "relative_gap": relative_gap,
+        "compute_cost": compute_cost(problem, cpu.cpu_frequency_hz),
+        "max_matchings": max_matchings,
+    }
     search = _search(problem, may_upload)
-    plan = search.run(
-        relative_gap=relative_gap,
-        compute_cost=compute_cost(problem, cpu.cpu_frequency_hz),
-        max_matchings=max_matchings,
-    )
+    plan = compiled_plan(problem, search.whole_table, **limits) or search.run(**limits)
     return finish(problem, plan, cpu, method="optimal", may_upload=may_upload)
 
 

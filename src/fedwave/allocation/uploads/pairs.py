@@ -129,22 +129,21 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
     if len(device) > 1:
         device = device[block]
     shape = (problem.num_blocks, device.shape[1])
-    every = np.broadcast_to(device, shape)
-    cap, own_cap = snr_caps(problem, every, block[:, None])
+    cap, own_cap = snr_caps(problem, device, block[:, None])
     if is_real is not None:
         cap = np.where(is_real[block], cap, 0.0)
     unit_cost = np.zeros(shape)
     if problem.counts_energy:
-        watts = watts_per_snr(problem, every, block[:, None])
+        watts = watts_per_snr(problem, device, block[:, None])
         with np.errstate(over="ignore"):
-            unit_cost = problem.price_of(every) * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
+            unit_cost = problem.price_of(device) * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
             if problem.radio.amplifier_efficiency != 1.0:
                 unit_cost = unit_cost / problem.radio.amplifier_efficiency
     faster = None
     if may_be_faster(problem):
         faster = faster_uploads(
             problem,
-            every,
+            np.broadcast_to(device, shape),
             np.broadcast_to(block[:, None], shape),
             contribution=np.broadcast_to(problem.contribution[device], shape),
             unit_cost=unit_cost,

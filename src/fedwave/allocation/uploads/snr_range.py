@@ -83,10 +83,10 @@ def relaxed_snr_floor(problem: AllocationProblem) -> float:
 
 def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
     """Return (I_m + B N0) / h of each pair, the "(SNR)" of Lemma 6; infinite where the gain is 0."""
-    gain = problem.gain_of(device, block)
-    noise = np.broadcast_to(problem.block_noise_w[block], gain.shape)
+    gain, noise = problem.gain_of(device, block), problem.block_noise_w[block]
+    shape = np.broadcast_shapes(gain.shape, noise.shape)
     with np.errstate(over="ignore"):  # a vanishing gain takes infinite power
-        return np.asarray(np.divide(noise, gain, out=np.full(gain.shape, np.inf), where=gain > 0))
+        return np.asarray(np.divide(noise, gain, out=np.full(shape, np.inf), where=gain > 0))
 
 
 def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
@@ -105,7 +105,6 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
     They differ only past the SNR at which the rate reaches its cap: more power then sends no faster, but
     arrives more surely.
     """
-    device, block = np.broadcast_arrays(device, block)
     power_cap = np.asarray(
         np.minimum(problem.snr_of(device, block, problem.max_power_w[device]), LARGEST_SNR)
     )
@@ -114,6 +113,7 @@ def snr_caps(problem: AllocationProblem, device: IntArray, block: IntArray) -> t
     max_snr = min(problem.rate.max_snr, LARGEST_SNR)
     if problem.max_energy_j is None and not has_floor and max_snr == LARGEST_SNR:
         return power_cap, power_cap
+    device, block = np.broadcast_arrays(device, block)
     top = power_cap if _may_pass_rate_cap(problem) else np.minimum(power_cap, max_snr)
     delay, energy = _at_top(problem, device, block, top, power_cap)
     is_frugal = energy <= problem.energy_limit_of(device)

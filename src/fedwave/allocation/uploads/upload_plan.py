@@ -63,7 +63,9 @@ def finish(
     device, block = plan.table.devices_at(row, column), plan.table.block[row]
     snr = plan.table.snr_at(row, column, plan.snr)
     power = meet_limits(problem, device, block, snr * watts_per_snr(problem, device, block))
-    free_cost = compute_cost(problem, cpu.cpu_frequency_hz)
+    free_cost = None
+    if problem.max_round_delay_s is not None:
+        free_cost = compute_cost(problem, cpu.cpu_frequency_hz)
     cpu = hurried(problem, cpu, device, block, power)
     status, reason = plan.status, cpu.reason
     if reason:
@@ -83,7 +85,7 @@ def finish(
         reason=reason,
         iterations=plan.num_matchings,
         upload_upper_bound=plan.upper_bound,
-        free_compute_cost=free_cost if problem.max_round_delay_s is not None else None,
+        free_compute_cost=free_cost,
         trace=np.asarray(plan.trace, dtype=np.float64),
     )
 

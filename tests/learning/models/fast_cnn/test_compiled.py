@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from fedwave.learning.models import Cnn
-from fedwave.learning.models.fast_cnn import compiled
 from fedwave.learning.models.fast_cnn import patches as patches_module
 from fedwave.learning.models.fast_cnn import pooling as pooling_module
-from fedwave.learning.models.fast_cnn.compiled import kernels_for
+from fedwave.learning.models.fast_cnn.compiled import KERNELS, kernels_for
 from fedwave.learning.models.fast_cnn.patches import overlap_of, patches_of
 from fedwave.learning.models.fast_cnn.pooling import CompiledPooling, TorchPooling
+from fedwave.native_library import library
 
 SLOPE = 0.2
 EXTENTS = [
@@ -52,7 +52,7 @@ def pooled(way: TorchPooling | CompiledPooling, extent: tuple[int, int, int, int
 def test_the_pool_and_its_derivatives_are_those_of_torch_to_the_bit(
     extent: tuple[int, int, int, int],
 ) -> None:
-    kernels = compiled.kernels()
+    kernels = library(KERNELS)
     assert kernels is not None
     for got, expected in zip(
         pooled(CompiledPooling(kernels), extent), pooled(TorchPooling(), extent), strict=True

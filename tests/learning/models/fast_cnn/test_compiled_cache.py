@@ -22,7 +22,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedwave.learning.models.fast_cnn import compiled, kernel_check
+from fedwave import native_library
+from fedwave.learning.models.fast_cnn import kernel_check
+from fedwave.learning.models.fast_cnn.compiled import KERNELS
 from fedwave.learning.models.fast_cnn.pooling import TorchPooling, pooling_for
 
 ROOT = Path(__file__).parents[4]
@@ -66,7 +68,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Libraries:
 
     plain = ("-shared", "-fPIC")
     return Libraries(
-        built(compiled._SOURCE, *compiled._FLAGS),
+        built(KERNELS.file, *native_library.FLAGS),
         built(folder / "planted.c", *plain),
         built(folder / "bare.c", *plain),
     )
@@ -82,10 +84,10 @@ class Machine:
         self.library.write_bytes(libraries.good)
         self.libraries = libraries
         self.says('cp "$library" "$out"')
-        monkeypatch.delenv(compiled.SWITCH, raising=False)
+        monkeypatch.delenv(native_library.SWITCH, raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(self.cache))
         monkeypatch.setenv("FEDWAVE_TEST_MARKER", str(self.marker))
-        monkeypatch.setattr(compiled, "_compiler", lambda: str(self.compiler))
+        monkeypatch.setattr(native_library, "_compiler", lambda: str(self.compiler))
 
     def says(self, script: str) -> None:
         """Have another compiler, whose output file is $out."""
@@ -103,7 +105,7 @@ class Machine:
         return self.cache / "fedwave" / "compiled"
 
     def name_of(self, content: bytes) -> str:
-        made_of = "\n".join([compiled._SOURCE.read_text(), *compiled._FLAGS, compiled._processor()])
+        made_of = "\n".join([KERNELS.file.read_text(), *native_library.FLAGS, native_library._processor()])
         key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
         return f"kernels-{key}-{hashlib.sha256(content).hexdigest()}.so"
 
@@ -118,8 +120,8 @@ class Machine:
 
     def assert_right(self) -> None:
         """Start anew: nothing planted is executed, and the kernels compute what they should."""
-        compiled._kernels.cache_clear()
-        library = compiled.kernels()
+        native_library._library.cache_clear()
+        library = native_library.library(KERNELS)
         assert not self.marker.exists()
         assert library is not None
         assert kernel_check.digest_of(kernel_check.results(library)) == kernel_check.RIGHT_DIGEST
@@ -131,7 +133,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libraries: Libraries) -> Iterator[Machine]:
     yield Machine(tmp_path, monkeypatch, libraries)
-    compiled._kernels.cache_clear()
+    native_library._library.cache_clear()
 
 
 @pytest.fixture
@@ -142,8 +144,8 @@ def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def test_a_planted_library_of_ones_own_would_leave_its_mark(machine: Machine) -> None:
     machine.plant(machine.libraries.planted)
-    compiled._kernels.cache_clear()
-    compiled.kernels()
+    native_library._library.cache_clear()
+    native_library.library(KERNELS)
     assert machine.marker.exists()  # or the tests below would show nothing
 
 
@@ -159,7 +161,7 @@ class TestWhatIsKept:
 
     def test_another_processor_has_another(self, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
         machine.assert_right()
-        monkeypatch.setattr(compiled, "_processor", lambda: "another")
+        monkeypatch.setattr(native_library, "_processor", lambda: "another")
         machine.assert_right()
         assert machine.num_calls() == 2
         assert len(machine.kept()) == 2
@@ -188,7 +190,7 @@ class TestWhatIsKept:
     def test_a_system_without_open_files_by_number_loads_a_copy(
         self, machine: Machine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(compiled, "_OPEN_FILES", Path("/nowhere"))
+        monkeypatch.setattr(native_library, "_OPEN_FILES", Path("/nowhere"))
         machine.assert_right()
         machine.assert_right()
         assert machine.num_calls() == 1
@@ -206,7 +208,7 @@ class TestWhatIsKept:
 
         def load() -> None:
             gate.wait()
-            found.append(compiled._kernels.__wrapped__())
+            found.append(native_library._library.__wrapped__(KERNELS))
 
         threads = [threading.Thread(target=load) for _ in range(4)]
         for thread in threads:
@@ -398,7 +400,7 @@ def assert_nothing_foreign_runs(
                 spoil_folder(machine.folder if name == "compiled" else machine.cache / name, flaws[name])
         machine.assert_right()
         machine.assert_right()
-    compiled._kernels.cache_clear()
+    native_library._library.cache_clear()
 
 
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
@@ -426,9 +428,9 @@ def test_in_hundreds_of_caches_nothing_foreign_runs_and_results_are_right(
 
 class TestCompilers:
     def assert_none(self, machine: Machine, said: pytest.LogCaptureFixture, reason: str) -> None:
-        compiled._kernels.cache_clear()
+        native_library._library.cache_clear()
         said.clear()
-        assert compiled.kernels() is None
+        assert native_library.library(KERNELS) is None
         assert isinstance(pooling_for(torch.zeros(1)), TorchPooling)
         assert said.messages == [
             f"the CNN's kernels were not built ({reason}); torch alone is slower, to the same bits. "
@@ -438,26 +440,26 @@ class TestCompilers:
         assert not [name for name in machine.kept() if name.startswith(("kernels", ".draft"))]
 
     def test_the_switch_turns_them_off(self, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(compiled.SWITCH, "0")
-        compiled._kernels.cache_clear()
-        assert compiled.kernels() is None
+        monkeypatch.setenv(native_library.SWITCH, "0")
+        native_library._library.cache_clear()
+        assert native_library.library(KERNELS) is None
         assert not machine.cache.exists()
 
     def test_none_at_all_is_nothing_to_speak_of(
         self, machine: Machine, monkeypatch: pytest.MonkeyPatch, said: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(compiled, "_compiler", lambda: None)
-        compiled._kernels.cache_clear()
-        assert compiled.kernels() is None
+        monkeypatch.setattr(native_library, "_compiler", lambda: None)
+        native_library._library.cache_clear()
+        assert native_library.library(KERNELS) is None
         machine.folder.chmod(0o777)
-        compiled._kernels.cache_clear()
-        assert compiled.kernels() is None
+        native_library._library.cache_clear()
+        assert native_library.library(KERNELS) is None
         assert said.messages == []
 
     def test_the_real_one_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert compiled._compiler() == shutil.which("cc")
+        assert native_library._compiler() == shutil.which("cc")
         monkeypatch.setattr(shutil, "which", lambda name: "/bin/clang" if name == "clang" else None)
-        assert compiled._compiler() == "/bin/clang"
+        assert native_library._compiler() == "/bin/clang"
 
     @pytest.mark.parametrize(
         ("script", "reason"),
@@ -476,8 +478,8 @@ class TestCompilers:
         self, script: str, reason: str, machine: Machine, said: pytest.LogCaptureFixture
     ) -> None:
         machine.says(script)
-        compiled._kernels.cache_clear()
-        assert compiled.kernels() is None
+        native_library._library.cache_clear()
+        assert native_library.library(KERNELS) is None
         (line,) = said.messages
         expected = reason.format(cc=machine.compiler, python=sys.executable)
         assert line.startswith(f"the CNN's kernels were not built ({expected}"), line
@@ -495,7 +497,7 @@ class TestCompilers:
         self, machine: Machine, said: pytest.LogCaptureFixture, tmp_path: Path
     ) -> None:
         source = tmp_path / "wrong.c"
-        source.write_text(compiled._SOURCE.read_text().replace("most += bias[c]", "most -= bias[c]"))
+        source.write_text(KERNELS.file.read_text().replace("most += bias[c]", "most -= bias[c]"))
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(machine.library), str(source)], check=True)
         self.assert_none(machine, said, "the library gives wrong results")
 
@@ -506,7 +508,7 @@ class TestCompilers:
         monkeypatch: pytest.MonkeyPatch,
         tmp_path: Path,
     ) -> None:
-        monkeypatch.setattr(compiled, "PATIENCE_S", 0.5)
+        monkeypatch.setattr(native_library, "PATIENCE_S", 0.5)
         machine.says(f'sleep 1000 & echo $! > "{tmp_path}/pid"\nwait')
         self.assert_none(machine, said, f"{machine.compiler} did not end within 0.5 s")
         sleeping = int((tmp_path / "pid").read_text())
@@ -516,7 +518,7 @@ class TestCompilers:
         self.assert_none(machine, said, reason)
         assert machine.num_calls() == 1
         machine.says('cp "$library" "$out"')  # another compiler
-        monkeypatch.setattr(compiled, "PATIENCE_S", 30.0)
+        monkeypatch.setattr(native_library, "PATIENCE_S", 30.0)
         machine.assert_right()
         assert machine.num_calls() == 2
 
@@ -527,7 +529,7 @@ class TestCompilers:
         monkeypatch: pytest.MonkeyPatch,
         tmp_path: Path,
     ) -> None:
-        monkeypatch.setattr(compiled, "PATIENCE_S", 0.5)
+        monkeypatch.setattr(native_library, "PATIENCE_S", 0.5)
         source = tmp_path / "endless.c"
         source.write_text("__attribute__((constructor)) static void run(void) { for (;;) {} }")
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(machine.library), str(source)], check=True)
@@ -556,9 +558,12 @@ def wait_until_ended(number: int) -> None:
 
 @pytest.mark.processes
 def test_four_processes_at_once_build_and_load(tmp_path: Path) -> None:
-    code = "from fedwave.learning.models.fast_cnn import compiled; print(compiled.kernels() is not None)"
+    code = (
+        "from fedwave.learning.models.fast_cnn.compiled import KERNELS; "
+        "from fedwave.native_library import library; print(library(KERNELS) is not None)"
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(tmp_path)}
-    environment.pop(compiled.SWITCH, None)
+    environment.pop(native_library.SWITCH, None)
     started = [
         subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(4)

@@ -1,0 +1,191 @@
+"""The compiled search against the one in Python, to the bit: plan, bound, status, matchings and trace."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedwave.allocation import AllocationProblem, Status, allocate
+from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
+from fedwave.allocation.optimal import compiled_search
+from fedwave.allocation.optimal.candidates import candidate_pairs
+from fedwave.allocation.optimal.compiled_search import MOST_PAIRS, compiled_plan
+from fedwave.allocation.optimal.search import BranchAndBound
+from fedwave.allocation.uploads.upload_plan import UploadPlan
+from fedwave.wireless.rate import RadioPower
+from tests.allocation.allocation_problems import (
+    ALL_FEATURES,
+    at_other_snr,
+    link_problem,
+    paper_problem,
+    small_problem,
+)
+
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: Python searches")
+KNOWN = tuple(name for name in ALL_FEATURES if name not in ("errors", "round"))
+
+
+def both(
+    problem: AllocationProblem, *, relative_gap: float = 1e-6, max_matchings: int = 10_000
+) -> tuple[UploadPlan, UploadPlan | None]:
+    """Return the plans of both searches on one table."""
+    table = candidate_pairs(problem)
+    cost = compute_cost(problem, solve_cpu_frequencies(problem).cpu_frequency_hz)
+    plain = BranchAndBound(problem, table).run(
+        relative_gap=relative_gap, compute_cost=cost, max_matchings=max_matchings
+    )
+    compiled = compiled_plan(
+        problem, table, relative_gap=relative_gap, compute_cost=cost, max_matchings=max_matchings
+    )
+    return plain, compiled
+
+
+def assert_same(plain: UploadPlan, compiled: UploadPlan | None) -> None:
+    assert compiled is not None
+    assert (compiled.matching is None) == (plain.matching is None)
+    if plain.matching is not None and compiled.matching is not None:
+        assert compiled.matching.row.tolist() == plain.matching.row.tolist()
+        assert compiled.matching.column.tolist() == plain.matching.column.tolist()
+    for name in ("snr", "value", "upper_bound", "status", "num_matchings", "trace"):
+        assert getattr(compiled, name) == getattr(plain, name), name
+
+
+def drawn(seed: int, *, max_devices: int, max_blocks: int) -> AllocationProblem:
+    """Return a draw with some of the link's terms; of many devices half have equal numbers."""
+    rng = np.random.default_rng(seed)
+    features = [name for name in KNOWN if rng.random() < 0.35]
+    problem = link_problem(rng, features, max_devices=max_devices, max_blocks=max_blocks)
+    if rng.random() < 0.3:  # equal blocks and equal devices, so that many matchings are worth the same
+        problem = replace(problem, interference_w=np.full(problem.num_blocks, 0.25))
+        if not problem.is_frequency_selective:
+            problem = replace(problem, channel_gain=np.round(problem.channel_gain, 0) + 0.5)
+    return problem
+
+
+@needs_compiler
+class TestSameSteps:
+    @pytest.mark.parametrize("seed", range(150))
+    def test_small_problems_with_every_term_of_the_link_that_it_knows(self, seed: int) -> None:
+        problem = drawn(seed, max_devices=25, max_blocks=9)
+        if candidate_pairs(problem).unit_cost.size:
+            assert_same(*both(problem))
+
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize(
+        "kind", ["plain", "equal blocks", "equal devices", "per block", "circuit", "own"]
+    )
+    def test_the_paper_s_scale(self, seed: int, kind: str) -> None:
+        rng = np.random.default_rng(seed)
+        changes: dict[str, dict[str, object]] = {
+            "plain": {},
+            "equal blocks": {"interference_w": np.full(20, 0.4)},
+            "equal devices": {"contribution": np.full(100, 5.0), "channel_gain": np.full(100, 0.7)},
+            "per block": {"channel_gain": rng.uniform(0.1, 1, (100, 20))},
+            "circuit": {"radio": RadioPower(amplifier_efficiency=0.3, circuit_power_w=0.1)},
+            "own": {
+                "radio": RadioPower(circuit_power_w=rng.uniform(0.05, 0.15, 100)),
+                "max_delay_s": rng.uniform(4.0, 8.0, 100),
+            },
+        }
+        assert_same(*both(replace(paper_problem(seed), **changes[kind])))
+
+    @pytest.mark.parametrize("num_devices", [5, 12, 29, 31, 70])  # fewer columns than blocks, few, many
+    def test_tables_of_any_width(self, num_devices: int) -> None:
+        for num_blocks in (1, 8, 20, 23):
+            assert_same(*both(paper_problem(num_devices, num_devices=num_devices, num_blocks=num_blocks)))
+
+    @pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e-6, 1e-3, 1e3, 1e9, 1e150])
+    def test_very_small_and_very_large_snrs(self, factor: float) -> None:
+        for seed in range(12):
+            problem = at_other_snr(drawn(seed, max_devices=20, max_blocks=6), factor)
+            if candidate_pairs(problem).unit_cost.size:
+                assert_same(*both(problem))
+
+    @pytest.mark.slow
+    def test_many_more_draws(self) -> None:
+        for seed in range(1000, 3000):
+            problem = drawn(seed, max_devices=40, max_blocks=12)
+            if candidate_pairs(problem).unit_cost.size:
+                assert_same(*both(problem))
+
+
+@needs_compiler
+class TestWhereItStops:
+    @pytest.mark.parametrize("max_matchings", [1, 3, 7, 12, 20])
+    def test_at_the_limit_of_matchings_with_the_gap_proven_so_far(self, max_matchings: int) -> None:
+        seen = set()
+        for seed in range(6):
+            plain, compiled = both(paper_problem(seed), max_matchings=max_matchings, relative_gap=0.0)
+            assert_same(plain, compiled)
+            seen.add(plain.status)
+        assert max_matchings > 12 or Status.LIMIT in seen
+
+    def test_at_the_gap_that_is_asked_for(self) -> None:
+        plans = [
+            both(replace(paper_problem(seed), channel_gain=np.full(100, 0.5)), relative_gap=0.05)
+            for seed in range(8)
+        ]
+        for plain, compiled in plans:
+            assert_same(plain, compiled)
+        hard = [both(paper_problem(seed, exponential=True), relative_gap=0.3) for seed in range(30)]
+        for plain, compiled in hard:
+            assert_same(plain, compiled)
+
+    def test_where_nobody_is_worth_an_upload(self) -> None:
+        for changes in ({"delay_weight": 1e6}, {"delay_weight": 100.0}, {"max_power_w": 1e-12}):
+            plain, compiled = both(replace(small_problem(), **changes))
+            assert plain.matching is None
+            assert_same(plain, compiled)
+
+
+@needs_compiler
+def test_threads_search_at_the_same_time() -> None:
+    problems = [paper_problem(seed) for seed in range(8)] * 4
+    expected = [allocate(problem).objective for problem in problems]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(allocate, problems))
+    assert [one.objective for one in found] == expected
+
+
+class TestWherePythonSearches:
+    def test_packet_errors_and_a_deadline_of_the_round(self) -> None:
+        for changes in ({"packet_error_waterfall": 0.02}, {"max_round_delay_s": 30.0}):
+            problem = replace(small_problem(), **changes)
+            assert both(problem)[1] is None
+            assert allocate(problem).status is Status.OPTIMAL
+
+    def test_tables_that_are_large_or_empty(self) -> None:
+        large = replace(paper_problem(0, num_devices=250, num_blocks=20), channel_gain=0.5)
+        rng = np.random.default_rng(0)
+        large = replace(large, channel_gain=np.sort(rng.uniform(0.1, 1, 250)))
+        large = replace(large, contribution=np.sort(rng.uniform(0, 10, 250))[::-1])
+        assert candidate_pairs(large).unit_cost.size > MOST_PAIRS
+        assert both(large)[1] is None
+        assert both(replace(small_problem(), contribution=[-1.0, -1.0, -1.0]))[1] is None
+
+    def test_without_a_compiler_the_answer_is_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        problem = paper_problem(3)
+        found = allocate(problem)
+        monkeypatch.setattr(compiled_search, "library", lambda source: None)
+        alone = allocate(problem)
+        assert alone.block_of_device.tolist() == found.block_of_device.tolist()
+        assert alone.transmit_power_w.tolist() == found.transmit_power_w.tolist()
+        assert (alone.objective, alone.upper_bound, alone.iterations, alone.trace.tolist()) == (
+            found.objective,
+            found.upper_bound,
+            found.iterations,
+            found.trace.tolist(),
+        )
+
+    def test_a_search_that_finds_no_memory_is_left_to_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Full:
+            def fedwave_search(self, *_: object) -> int:
+                return -1
+
+        monkeypatch.setattr(compiled_search, "library", lambda source: Full())
+        assert both(small_problem())[1] is None
+        assert allocate(small_problem()).status is Status.OPTIMAL
