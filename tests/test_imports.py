@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     **{name: {"errors"} for name in sorted(GROUND - {"errors"})},
     "files": {"ram"},
     "csv_table": {"errors", "files", "units"},
+    "native_library": {"user_cache"},
     "__main__": {"cli"},
     "settings": GROUND,
     "learning": GROUND | {"settings"},

@@ -25,12 +25,12 @@ def compute_energy_j(
     e_0), w = tau c D. Both default to 0, and then change no bit.
     """
     energy = 0.5 * capacitance * workload_cycles * cpu_frequency_hz**2
-    if np.any(static_power_w):
+    if np.asarray(static_power_w).any():
         delay = compute_delay_s(cpu_frequency_hz, workload_cycles=workload_cycles)
         static = np.broadcast_to(np.asarray(static_power_w, dtype=np.float64), delay.shape)
         # Nothing times the endless delay of a frequency of 0 is nothing.
         energy = energy + np.multiply(static, delay, out=np.zeros(delay.shape), where=static > 0)
-    if np.any(joules_per_cycle):
+    if np.asarray(joules_per_cycle).any():
         energy = energy + joules_per_cycle * workload_cycles
     return energy
 
@@ -38,7 +38,7 @@ def compute_energy_j(
 def compute_delay_s(cpu_frequency_hz: FloatArray, *, workload_cycles: FloatArray) -> FloatArray:
     """Return the time of a round's local update, Eq. (24): tau c D / nu. No work takes no time."""
     is_busy = np.asarray(workload_cycles) > 0
-    delay = np.zeros(np.broadcast_shapes(np.shape(workload_cycles), np.shape(cpu_frequency_hz)))
+    delay = np.zeros(np.broadcast(workload_cycles, cpu_frequency_hz).shape)
     with np.errstate(divide="ignore"):  # work at frequency zero never ends
         np.divide(workload_cycles, cpu_frequency_hz, out=delay, where=is_busy)
     return delay

@@ -120,7 +120,10 @@ def _num_better(criteria: tuple[FloatArray, ...]) -> IntArray:
     is_better = first[:, None] >= first
     for criterion in others:
         is_better &= criterion[:, None] >= criterion
-    return np.asarray(np.count_nonzero(is_better & ~np.tril(is_better.T), axis=0))
+    is_both = is_better & is_better.T
+    if np.count_nonzero(is_both) == first.size:  # no two are equal: only each is as good as itself
+        return np.asarray(np.add.reduce(is_better, axis=0, dtype=np.int64) - 1)
+    return np.asarray(np.count_nonzero(is_better & ~np.tril(is_both), axis=0))
 
 
 def _ranks(criteria: tuple[FloatArray, ...]) -> IntArray:
