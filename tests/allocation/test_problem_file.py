@@ -235,3 +235,45 @@ def test_prices_stand_in_the_file_or_in_the_csv(tmp_path):
     csv = tmp_path / "devices.csv"
     csv.write_text("energy_weight\n" + "\n".join(str(k) for k in range(12)) + "\n")
     assert parse_problem(example_problem(), devices_csv=csv).energy_weight.tolist() == list(range(12))
+
+
+def in_shares(text: str) -> str:
+    """Return the example with blocks that are alike, shared."""
+    start, end = text.index("interference_dbm"), text.index("[weights]")
+    return f'{text[:start]}interference_dbm = -115\nnum_blocks = 4\naccess = "shared-band"\n\n{text[end:]}'
+
+
+def test_sizes_and_offers_of_each_device_stand_in_the_file_or_in_the_csv(tmp_path):
+    bits = [1e6 * (1 + k) for k in range(12)]
+    offers = [[0.5 * k, 0.25 * k] for k in range(12)]
+    sizes = [[5e5, 2e5 + k] for k in range(12)]
+    added = f"device_bits = {bits}\noffer_contribution = {offers}\noffer_bits = {sizes}\n"
+    problem = parse_problem(in_shares(example_problem()) + added)
+    assert problem.device_bits.tolist() == bits
+    assert problem.offer_contribution.tolist() == offers
+    assert problem.offer_bits.tolist() == sizes
+    tables = problem_tables(problem)["devices"]
+    assert (tables["device_bits"], tables["offer_contribution"], tables["offer_bits"]) == (
+        bits,
+        offers,
+        sizes,
+    )
+    header = "device_bits,offer_contribution_1,offer_bits_1,offer_bits_2,offer_contribution_2"
+    rows = [f"{bits[k]},{offers[k][0]},{sizes[k][0]},{sizes[k][1]},{offers[k][1]}" for k in range(12)]
+    csv = tmp_path / "devices.csv"
+    csv.write_text("\n".join([header, *rows]) + "\n")
+    same = parse_problem(in_shares(example_problem()), devices_csv=csv)
+    for name in ("device_bits", "offer_contribution", "offer_bits"):
+        assert getattr(same, name).tolist() == getattr(problem, name).tolist()
+    csv.write_text("offer_contribution_1,offer_bits_2\n" + "1,2\n" * 12)
+    with pytest.raises(ProblemError, match=r"got offer_contribution_1, offer_bits_2. Give both of each"):
+        parse_problem(in_shares(example_problem()), devices_csv=csv)
+    csv.write_text("offer_contribution_1\n" + "1\n" * 12)
+    with pytest.raises(ProblemError, match=r"Give both of each"):
+        parse_problem(in_shares(example_problem()), devices_csv=csv)
+
+
+def test_without_sizes_of_their_own_nothing_of_them_is_written():
+    assert not {"device_bits", "offer_contribution", "offer_bits"} & set(
+        problem_tables(parse_problem(example_problem()))["devices"]
+    )

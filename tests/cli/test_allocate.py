@@ -204,3 +204,28 @@ def test_the_same_seed_prints_the_same_draw(problem_file):
     first = json.loads(run(problem_file, "-m", "random", "--seed", 3, "--json"))
     assert first == json.loads(run(problem_file, "-m", "random", "--seed", 3, "--json"))
     assert first != json.loads(run(problem_file, "-m", "random", "--seed", 4, "--json"))
+
+
+def test_the_offer_that_is_taken_stands_beside_its_size(problem_file):
+    text = problem_file.read_text()
+    start, end = text.index("interference_dbm"), text.index("[weights]")
+    head = f'{text[:start]}interference_dbm = -115\nnum_blocks = 4\naccess = "shared-band"\n\n{text[end:]}'
+    offers = f"offer_contribution = {[[5.0, 0.5]] * 12}\noffer_bits = {[[4.5e5, 1e5]] * 12}\n"
+    problem_file.write_text(head + offers)
+    problem = load_problem(problem_file)
+    found = allocate(problem)
+    assert set(found.offer_of_device[found.selected]) == {0, 1}  # the case has both
+    printed = run(problem_file).splitlines()
+    heading = next(line for line in printed if "offer" in line).split()
+    assert heading[:5] == ["blocks", "device", "offer", "bits", "u"]
+    for i in found.selected:
+        row = next(line.split() for line in printed if line.split()[1:2] == [str(i)])
+        offer = int(found.offer_of_device[i])
+        assert row[2] == str(offer)
+        assert float(row[3]) == pytest.approx(3_621_184 if offer == 0 else 4.5e5, rel=1e-3)
+        assert float(row[4]) == pytest.approx(problem.contribution[i] if offer == 0 else 5.0, rel=1e-3)
+    values = json.loads(run(problem_file, "--json"))
+    assert values["offer_of_device"] == found.offer_of_device.tolist()
+    sizes = [{-1: 0.0, 0: 3_621_184.0, 1: 4.5e5}[offer] for offer in values["offer_of_device"]]
+    assert values["device_upload_bits"] == sizes
+    assert list(json.loads(run(problem_file, "--compare", "--json"))) == ["optimal"]

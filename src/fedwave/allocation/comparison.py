@@ -24,8 +24,12 @@ class TimedAllocation:
 
 
 def methods_for(problem: AllocationProblem) -> list[str]:
-    """Return the names of the methods that know the problem's access."""
-    return [name for name, method in METHODS.items() if problem.access in method.accesses]
+    """Return the names of the methods that know the problem's access, and the sizes of its uploads."""
+    return [
+        name
+        for name, method in METHODS.items()
+        if problem.access in method.accesses and (method.takes_offers or not problem.has_own_bits)
+    ]
 
 
 def compare_methods(

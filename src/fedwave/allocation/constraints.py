@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +24,8 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
     found = misfits(problem, allocation)
     if found:
         return found
+    problem = problem.taking(allocation.offer_of_device)
+    allocation = replace(allocation, offer_of_device=None)
     with np.errstate(over="ignore"):  # an absurd power is listed, not raised
         return (
             *_shared_blocks(problem, allocation),
@@ -83,7 +86,7 @@ def _broken_uploads(problem: AllocationProblem, allocation: Allocation) -> Itera
     block, power = allocation.block_of_device[device], allocation.transmit_power_w[device]
     width = allocation.bandwidth_of_device_hz
     rate = upload_rate_bps(problem, device, block, power, width)
-    delay = upload_delay_s(rate, model_bits=problem.model_bits)
+    delay = upload_delay_s(rate, model_bits=problem.bits_of(device))
     ends = np.isfinite(delay)
     for i, m, watts in zip(device[~ends], block[~ends], power[~ends], strict=True):
         gain = float(problem.gain_of(i, m))

@@ -28,6 +28,7 @@ class ObjectiveTerm:
 def objective_terms(problem: AllocationProblem, allocation: Allocation) -> tuple[ObjectiveTerm, ...]:
     """Return the terms of U - eta_1 E - eta_2 T, Eq. (30)-(32), recomputed; the worths add up to it."""
     costs = account(problem, allocation)
+    problem = problem.taking(allocation.offer_of_device)
     num_uploads, num_devices = allocation.num_selected, problem.num_devices
     contribution = expected_contribution(problem, costs)
     name = "expected contribution of the selected" if problem.has_risks else "contribution of the selected"
@@ -57,7 +58,7 @@ def _delay_term(problem: AllocationProblem, name: str, delay_s: FloatArray) -> O
 def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, Any]:
     """Return an allocation as plain values for JSON; numbers that are not finite become None."""
     costs = account(problem, allocation)
-    values = {
+    values: dict[str, Any] = {
         "method": allocation.method,
         "status": allocation.status.value,
         "reason": allocation.reason,
@@ -86,6 +87,11 @@ def describe(problem: AllocationProblem, allocation: Allocation) -> dict[str, An
         values["bandwidth_of_device_hz"] = allocation.bandwidth_of_device_hz
         values["device_upload_start_s"] = costs.upload_start_s
         values["device_upload_end_s"] = costs.upload_end_s
+    if problem.has_own_bits:
+        taken = problem.taking(allocation.offer_of_device)
+        values["offer_of_device"] = allocation.offer_of_device
+        bits = taken.bits_of(np.arange(problem.num_devices))
+        values["device_upload_bits"] = np.where(costs.is_selected, bits, 0.0)
     plain: dict[str, Any] = json_value(values)
     return plain
 

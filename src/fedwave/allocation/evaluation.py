@@ -50,7 +50,10 @@ def evaluate(plan: Allocation, true_problem: AllocationProblem) -> Evaluation:
     having cost what it took until then. Of the others each arrives with its success probability. A plan that
     keeps every limit is worth its ``total_cost`` there.
     """
-    costs = _broken_off(true_problem, plan, account(true_problem, plan))
+    broken = violations(true_problem, plan)
+    costs = account(true_problem, plan)
+    true_problem = true_problem.taking(plan.offer_of_device)
+    costs = _broken_off(true_problem, plan, costs)
     who = costs.is_selected
     contribution = float((true_problem.contribution[who] * costs.success_probability[who]).sum())
     return Evaluation(
@@ -60,7 +63,7 @@ def evaluate(plan: Allocation, true_problem: AllocationProblem) -> Evaluation:
         compute_delay_s=float(costs.compute_delay_s.max(initial=0.0)),
         upload_delay_s=float(costs.upload_delay_s.max(initial=0.0)),
         lost=np.flatnonzero(who & (costs.success_probability == 0.0)),
-        violations=violations(true_problem, plan),
+        violations=broken,
         account=costs,
     )
 

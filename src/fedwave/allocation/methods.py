@@ -46,6 +46,7 @@ class Method:
     plans_for_risks: bool = True  # outage, packet errors and the round's deadline are no surprise to it
     keeps_total_energy: bool = False  # knows a limit on computing and upload together; others are refused it
     accesses: tuple[str, ...] = ("one-block",)  # the ways to share the blocks that it knows
+    takes_offers: bool = False  # chooses among several offers (u, S) of a device, and knows sizes of its own
 
     def __post_init__(self) -> None:
         known = signature_of(self.solve).parameters
@@ -70,7 +71,11 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "optimal": Method(
-        allocate_optimal, serves_given_devices=False, keeps_total_energy=True, accesses=ACCESSES
+        allocate_optimal,
+        serves_given_devices=False,
+        keeps_total_energy=True,
+        accesses=ACCESSES,
+        takes_offers=True,
     ),
     "threshold": Method(allocate_threshold, serves_given_devices=False, accesses=ACCESSES),
     "value-rate": Method(allocate_value_rate, serves_given_devices=False, accesses=ACCESSES),
@@ -148,6 +153,12 @@ def allocate(
         raise ProblemError(
             f'method "{method}" must know the access of the problem, got "{problem.access}". '
             f"Use one of {able}."
+        )
+    if problem.has_own_bits and not entry.takes_offers:
+        name = "device_bits" if problem.device_bits is not None else "offer_bits"
+        raise ProblemError(
+            f'method "{method}" must know uploads of different sizes, got {name}. Use "optimal", or one '
+            "model_bits for all."
         )
     if entry.serves_given_devices:
         options["selected"] = devices_to_serve(problem, selected)

@@ -36,6 +36,8 @@ _FIX_SIGN = {
     "capacitance": "Use 0 to ignore the energy of computing",
     "static_power_w": "Use 0 for a processor that draws nothing but what its clock takes",
     "joules_per_cycle": "Use 0 where all energy depends on the frequency",
+    "device_bits": "Give the size of each upload in bits",
+    "offer_bits": "Give the size of each offer in bits",
     "max_delay_s": "Give seconds; inf for a device without a deadline",
     "max_energy_j": "Use None for no limit",
     "max_total_energy_j": "Use None for no limit",
@@ -86,6 +88,9 @@ class AllocationProblem:
     fixed_delay_s: float = 0.0  # what else the round takes, e.g. for reports; counts for that deadline alone
     access: str = "one-block"  # how the blocks are shared, one of ACCESSES; (P) is the paper's with one-block
     max_uploads: int | None = None  # at most so many devices upload; for the other accesses
+    device_bits: FloatArray | None = None  # (n,): S of each device's own upload; None: model_bits for all
+    offer_contribution: FloatArray | None = None  # (n, L): u of further offers, of which a plan takes one
+    offer_bits: FloatArray | None = None  # (n, L) or (L,): S of each of them
 
     def __post_init__(self) -> None:
         for name in ("model_bits", "bandwidth_hz"):
@@ -122,6 +127,7 @@ class AllocationProblem:
                 self._set_array(name, (self.num_devices,), may_be_infinite=True)
         if self.min_frequency_hz is not None:
             self._set_array("min_frequency_hz", (self.num_devices,))
+        self._set_offers()
         self._check_combinations()
         check_access(self)
         for warning in self.warnings:
@@ -140,6 +146,35 @@ class AllocationProblem:
     def num_devices(self) -> int:
         """Return n."""
         return int(self.contribution.shape[0])
+
+    @property
+    def has_offers(self) -> bool:
+        """Return whether devices offer several pairs (u, S), of which a plan takes one."""
+        return self.offer_contribution is not None
+
+    @property
+    def has_own_bits(self) -> bool:
+        """Return whether uploads differ in size, between devices or offers."""
+        return self.has_offers or self.device_bits is not None
+
+    def bits_of(self, device: IntArray) -> FloatArray | float:
+        """Return S of each of these devices' (first) offer, or the one number of all."""
+        return self.model_bits if self.device_bits is None else self.device_bits[device]
+
+    def taking(self, offer_of_device: IntArray | None) -> AllocationProblem:
+        """Return the problem in which each device has the one offer that it takes, or its first if none."""
+        if self.offer_contribution is None or self.offer_bits is None or offer_of_device is None:
+            return self
+        device = np.flatnonzero(offer_of_device > 0)
+        offer = np.asarray(offer_of_device)[device] - 1
+        contribution, bits = self.contribution.copy(), np.full(self.num_devices, self.model_bits)
+        if self.device_bits is not None:
+            bits[:] = self.device_bits
+        contribution[device] = self.offer_contribution[device, offer]
+        bits[device] = self.offer_bits[device, offer]
+        return replace(
+            self, contribution=contribution, device_bits=bits, offer_contribution=None, offer_bits=None
+        )
 
     @property
     def num_blocks(self) -> int:
@@ -313,6 +348,36 @@ class AllocationProblem:
                 "one value for each device, or one number."
             )
 
+    def _set_offers(self) -> None:
+        """Keep own sizes and further offers with one value for each device, and sizes above 0."""
+        if self.device_bits is not None:
+            self._set_array("device_bits", (self.num_devices,))
+        if (self.offer_contribution is None) != (self.offer_bits is None):
+            given = "offer_bits" if self.offer_contribution is None else "offer_contribution"
+            raise ProblemError(
+                f"offer_contribution and offer_bits go together, got {given} alone. Give a u and a size S "
+                "of each further offer."
+            )
+        if self.offer_contribution is not None:
+            shape = np.shape(self.offer_contribution)
+            if len(shape) != 2 or shape[0] != self.num_devices or shape[1] == 0:
+                raise ProblemError(
+                    f"offer_contribution must have shape ({self.num_devices}, L), got {shape}. Give a row "
+                    "for each device; use 0 where a device has no such offer."
+                )
+            self._set_array("offer_contribution", shape, may_be_negative=True)
+            bits = real_array(self.offer_bits, "offer_bits")
+            if bits.shape == shape[1:]:
+                object.__setattr__(self, "offer_bits", np.broadcast_to(bits, shape))
+            self._set_array("offer_bits", shape)
+        for name in ("device_bits", "offer_bits"):
+            sizes = getattr(self, name)
+            if sizes is not None and sizes.size and sizes.min() == 0:
+                device = _first_index(sizes == 0)[0]
+                raise ProblemError(
+                    f"{name} must be > 0, got 0 at device {device}. Give the size of an upload in bits."
+                )
+
     def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
         value = getattr(self, name)
         try:
@@ -344,8 +409,9 @@ class AllocationProblem:
         if array.ndim == 0:
             array = np.broadcast_to(array, shape)
         if array.shape != shape:
-            allowed = f"({self.num_devices},)"
+            allowed = f"({self.num_devices},)" if len(shape) == 1 else str(shape)
             if name == "channel_gain":
+                allowed = f"({self.num_devices},)"
                 allowed += f" or ({self.num_devices}, {self.num_blocks})"
             raise ProblemError(
                 f"{name} must have shape {allowed}, got {array.shape}. There are {self.num_devices} devices "

@@ -57,6 +57,9 @@ _TABLES: dict[str, tuple[str, ...]] = {
         "max_total_energy_j",
         "max_delay_s",
         "circuit_power_w",
+        "device_bits",
+        "offer_contribution",
+        "offer_bits",
         "csv",
     ),
 }
@@ -75,6 +78,7 @@ _PARTS: dict[str, tuple[str, str]] = {  # values that AllocationProblem has in i
 }
 _OWN_OR_SHARED = set(_TABLES["devices"]) & {*_TABLES["limits"], *_TABLES["radio"]}  # one for all, or a list
 _NEEDED = {field.name for field in fields(AllocationProblem) if field.default is MISSING}
+_MAX_OFFERS = 32  # in a CSV, besides the first
 _OF_THE_FILE = ("num_blocks", "csv")  # keys that name no value of a problem
 _CELL_KEYS = ("channel", "fleet", "preset")  # only a radio cell has these
 
@@ -249,8 +253,10 @@ def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
     """Return the CSV's columns; channel_gain_0, channel_gain_1, ... are the gains on each block."""
     per_block = [f"channel_gain_{block}" for block in range(num_blocks)]
     plain = [key for key in _TABLES["devices"] if key != "csv"]
-    columns = read_columns(path, known=(*plain, "energy_weight", *per_block), what="device")
-    found = {key: column for key, column in columns.items() if key not in per_block}
+    plain = [key for key in plain if key not in ("offer_contribution", "offer_bits")]
+    offers = [f"offer_{what}_{k}" for k in range(1, _MAX_OFFERS + 1) for what in ("contribution", "bits")]
+    columns = read_columns(path, known=(*plain, "energy_weight", *offers, *per_block), what="device")
+    found = {key: column for key, column in columns.items() if key not in per_block and key not in offers}
     given = [key for key in per_block if key in columns]
     if given:
         if len(given) < num_blocks or "channel_gain" in found:
@@ -259,4 +265,18 @@ def _read_devices(path: Path, num_blocks: int) -> dict[str, FloatArray]:
                 "channel_gain_1, ... Give one for each block and no channel_gain, or channel_gain alone."
             )
         found["channel_gain"] = np.stack([columns[key] for key in per_block], axis=1)
-    return found
+    return found | _offers(path, {key: columns[key] for key in offers if key in columns})
+
+
+def _offers(path: Path, columns: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Return the offers of a CSV: offer_contribution_1 and offer_bits_1 are the first, and so on."""
+    count = len(columns) // 2
+    names = {what: [f"offer_{what}_{k}" for k in range(1, count + 1)] for what in ("contribution", "bits")}
+    if sorted(columns) != sorted([*names["contribution"], *names["bits"]]):
+        raise ProblemError(
+            f"The device file {path} must have offer_contribution_k and offer_bits_k for k = 1, 2, ..., got "
+            f"{', '.join(columns)}. Give both of each offer."
+        )
+    if not columns:
+        return {}
+    return {f"offer_{what}": np.stack([columns[key] for key in keys], axis=1) for what, keys in names.items()}

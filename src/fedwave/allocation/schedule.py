@@ -57,7 +57,7 @@ def handed_on(problem: AllocationProblem, allocation: Allocation) -> UploadSched
         block_noise_w=float(problem.block_noise_w[0]),
         bandwidth_hz=problem.bandwidth_hz,
         num_blocks=problem.num_blocks,
-        model_bits=problem.model_bits,
+        model_bits=problem.taking(allocation.offer_of_device).bits_of(who),
         rate=problem.rate,
         min_snr=problem.min_snr,
         first_block=allocation.block_of_device[who],

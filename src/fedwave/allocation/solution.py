@@ -10,7 +10,7 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
-from fedwave.errors import ProblemError, require_type
+from fedwave.errors import ProblemError, require_type, shown
 from fedwave.units import BoolArray, FloatArray, IntArray, linear_to_db
 from fedwave.wireless.delivery import success_probability
 from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_delay_s
@@ -48,6 +48,7 @@ class Allocation:
     trace: FloatArray = field(default_factory=lambda: np.zeros(0))  # objective of (P) after each iteration
     account: DeviceCosts | None = None  # each device's share, as counted when it was made; None: by hand
     bandwidth_of_device_hz: FloatArray | None = None  # (n,), what each holds from its block on; None: B each
+    offer_of_device: IntArray | None = None  # (n,), 0: the first, -1: no upload; None: one offer each
 
     @property
     def selected(self) -> IntArray:
@@ -123,7 +124,7 @@ def account(problem: AllocationProblem, allocation: Allocation) -> DeviceCosts:
             f"The allocation is of another problem: {found[0]}. Give the problem that it solves."
         )
     return _account(
-        problem,
+        problem.taking(allocation.offer_of_device),
         allocation.block_of_device,
         allocation.transmit_power_w,
         allocation.cpu_frequency_hz,
@@ -155,12 +156,30 @@ def misfits(problem: AllocationProblem, allocation: Allocation) -> tuple[str, ..
     elif block.shape == (problem.num_devices,):
         for device in np.flatnonzero((block < -1) | (block >= problem.num_blocks)):
             found.append(f"device {device} has block {block[device]}, outside -1..{problem.num_blocks - 1}")
+    found.extend(_wrong_offers(problem, allocation.offer_of_device, block >= 0))
     return tuple(found)
+
+
+def _wrong_offers(problem: AllocationProblem, offer: IntArray | None, uploads: BoolArray) -> list[str]:
+    """Return why these cannot be the offers that are taken."""
+    if (offer is None) == problem.has_offers:
+        held = "none is given" if offer is None else "some are given"
+        return [f"the problem has {'' if problem.has_offers else 'no '}offers, but {held} in offer_of_device"]
+    if offer is None or problem.offer_bits is None:
+        return []
+    if np.shape(offer) != (problem.num_devices,) or not np.issubdtype(np.asarray(offer).dtype, np.integer):
+        return [f"offer_of_device must be one whole number for each device, got {shown(offer)}"]
+    last = problem.offer_bits.shape[1]
+    wrong = (offer < -1) | (offer > last)
+    if uploads.shape == offer.shape:
+        wrong |= uploads & (offer < 0)
+    return [f"device {i} takes offer {offer[i]}, outside 0..{last}" for i in np.flatnonzero(wrong)]
 
 
 def total_cost(problem: AllocationProblem, allocation: Allocation) -> float:
     """Return U - eta_1 E - eta_2 T, problem (P), recomputed from the decisions by Eq. (23)-(32)."""
     costs = account(problem, allocation)
+    problem = problem.taking(allocation.offer_of_device)
     return net_worth(problem, costs, expected_contribution(problem, costs))
 
 
@@ -266,7 +285,7 @@ def _account(
     sinr, rate = np.full((2, problem.num_devices), np.nan)
     sinr[device] = upload_snr(problem, device, block, power_w[device], width_hz)
     rate[device] = upload_rate_bps(problem, device, block, power_w[device], width_hz)
-    upload_delay[device] = upload_delay_s(rate[device], model_bits=problem.model_bits)
+    upload_delay[device] = upload_delay_s(rate[device], model_bits=problem.bits_of(device))
     if problem.access == "tdma":
         upload_start[device] = np.cumsum(upload_delay[device]) - upload_delay[device]
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts

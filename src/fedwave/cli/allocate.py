@@ -203,6 +203,9 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
     width_hz = found.bandwidth_of_device_hz
     times = ["delay s"] if width_hz is None else ["from s", "until s"]
     headings = ["block" if width_hz is None else "blocks", "device", "u", "power W", "of max", "SINR dB"]
+    taken, offer = problem.taking(found.offer_of_device), found.offer_of_device
+    if problem.has_own_bits:
+        headings[2:2] = [*(["offer"] if offer is not None else []), "bits"]
     headings += [*(["margin dB"] if entry.required_sinr > 0 else []), "rate bit/s", *times, "energy J"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -221,10 +224,14 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
         seconds = [entry.upload_delay_s[i]]
         if width_hz is not None:
             seconds = [entry.upload_start_s[i], entry.upload_end_s[i]]
+        size = [] if offer is None else [str(offer[i])]
+        if taken.device_bits is not None:
+            size.append(f"{taken.device_bits[i]:.4g}")
         table.add_row(
             held,
             str(i),
-            f"{problem.contribution[i]:.4g}",
+            *size,
+            f"{taken.contribution[i]:.4g}",
             f"{found.transmit_power_w[i]:.4g}",
             f"{found.transmit_power_w[i] / problem.max_power_w[i]:.0%}",
             *link,

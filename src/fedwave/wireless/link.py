@@ -69,7 +69,7 @@ def uplink_rate_bps(
     return rate
 
 
-def upload_delay_s(rate_bps: FloatArray, *, model_bits: float) -> FloatArray:
+def upload_delay_s(rate_bps: FloatArray, *, model_bits: float | FloatArray) -> FloatArray:
     """Return the time to upload the model, Eq. (28): S / r. A rate of zero never ends."""
     with np.errstate(divide="ignore"):
         return np.asarray(model_bits / np.asarray(rate_bps, dtype=np.float64))

@@ -83,7 +83,7 @@ def hand_on_blocks(
     block_noise_w: float,
     bandwidth_hz: float,
     num_blocks: int,
-    model_bits: float,
+    model_bits: float | FloatArray,
     rate: RateModel,
     min_snr: float = 0.0,
     first_block: IntArray | None = None,
@@ -113,7 +113,8 @@ def hand_on_blocks(
     begin = np.cumsum(num_held) - num_held if first_block is None else first_block
     blocks = [list(range(int(begin[i]), int(begin[i] + num_held[i]))) for i in range(count)]
     free = sorted(set(range(num_blocks)).difference(*blocks))
-    left_bits = np.full(count, model_bits)
+    bits = np.full(count, model_bits)
+    left_bits = bits.copy()
     speed = np.array([link(i, len(blocks[i]))[2] for i in range(count)])
     active = {i for i in range(count) if speed[i] > 0.0}
     rows: list[tuple[int, int, float, float, float]] = []
@@ -141,7 +142,7 @@ def hand_on_blocks(
         now += step_s
         for i in active:
             left_bits[i] -= speed[i] * step_s
-        done = [i for i in active if i == first or left_bits[i] <= _LITTLE * model_bits]
+        done = [i for i in active if i == first or left_bits[i] <= _LITTLE * bits[i]]
         for i in sorted(done):
             close(i, now)
             free = sorted([*free, *blocks[i]])

@@ -94,9 +94,16 @@ def computing_cost(problem: AllocationProblem, delay_s: float) -> float:
     return min(float(found.fun), cost(math.log(fastest)), cost(math.log(last)))
 
 
+def bits_of(problem: AllocationProblem) -> np.ndarray:
+    """Return the size of each device's upload."""
+    return np.full(problem.num_devices, problem.model_bits if problem.device_bits is None else 0.0) + (
+        0.0 if problem.device_bits is None else problem.device_bits
+    )
+
+
 def upload(problem: AllocationProblem, device: int, hertz: float, seconds: float) -> float:
     """Return the joules of an upload over so many hertz in so many seconds; infinite if a limit is broken."""
-    bits = problem.model_bits / (problem.rate.efficiency * hertz * seconds)
+    bits = float(bits_of(problem)[device]) / (problem.rate.efficiency * hertz * seconds)
     if bits > 900:
         return math.inf
     noise = problem.block_noise_w[0] / problem.bandwidth_hz * hertz
@@ -191,8 +198,8 @@ def best_areas(problem: AllocationProblem) -> float:
 
 def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
     band = problem.num_blocks * problem.bandwidth_hz
-    nats = problem.model_bits * math.log(2) / problem.rate.efficiency
     index = np.array(chosen)
+    nats = bits_of(problem)[index] * math.log(2) / problem.rate.efficiency
     noise = problem.block_noise_w[0] / problem.bandwidth_hz
     unit = nats * noise / problem.channel_gain[index]
     xi, circuit = problem.radio.amplifier_efficiency, problem.radio.circuit_power_w
@@ -205,7 +212,7 @@ def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
 
     def split(x: np.ndarray) -> tuple[np.ndarray, float]:
         areas = np.exp(x[:-1])  # in units of the model's nats
-        return areas, (float(areas.sum()) * nats / band if has_slots else float(np.exp(x[-1])))
+        return areas, (float((areas * nats).sum()) / band if has_slots else float(np.exp(x[-1])))
 
     def cost(x: np.ndarray) -> float:
         areas, delay = split(x)
@@ -221,7 +228,7 @@ def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
         power = unit * areas * np.expm1(1 / areas) / sends
         rows = [np.log(problem.max_power_w[index] / power), [math.log(last / delay)]]
         if not has_slots:
-            rows.append([math.log(band * delay / (areas.sum() * nats))])
+            rows.append([math.log(band * delay / (areas * nats).sum())])
         if problem.max_energy_j is not None:
             joules = power * sends / xi + circuit * sends
             rows.append(np.log(np.asarray(problem.max_energy_j)[index] / joules))
@@ -233,7 +240,7 @@ def _best_of_set(problem: AllocationProblem, chosen: list[int]) -> float:
     best = -math.inf
     for start_v in (0.3, 1.0, 2.5):
         v = min(max(start_v, least_v), most_v)
-        delay = min(len(chosen) * nats / (v * band) * 1.2, last)
+        delay = min(float(nats.sum()) / (v * band) * 1.2, last)
         x0 = np.array([-math.log(v)] * len(chosen) + [math.log(delay)])
         try:
             found = minimize(

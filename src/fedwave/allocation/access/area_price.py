@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedwave.allocation.access.band import Moment
+from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.nats import LEAST_NATS
 from fedwave.units import BoolArray, FloatArray
 
@@ -44,9 +45,16 @@ class Priced:
         return self.moment.supply - self.demand
 
 
-def choose(worth: FloatArray, must: BoolArray, most_uploads: int | None) -> BoolArray:
-    """Return who uploads: who must, and who is worth it, the best of them where their number is limited."""
+def choose(
+    worth: FloatArray, must: BoolArray, most_uploads: int | None, offers: Groups | None = None
+) -> BoolArray:
+    """Return who uploads: who must, and who is worth it, the best of them where their number is limited.
+
+    Of several offers of a device the best counts; who must upload has no other.
+    """
     chosen = must | (worth > 0.0)
+    if offers is not None:
+        chosen &= must | offers.leaders(worth)
     if most_uploads is None or np.count_nonzero(chosen) <= most_uploads:
         return chosen
     left = most_uploads - int(np.count_nonzero(must))
@@ -61,14 +69,14 @@ def at_price(moment: Moment[float], price: float, must: BoolArray, most_uploads:
     """Return what the uploads do at this price."""
     nats = moment.nats(price)
     worth = moment.worth(nats, price)
-    chosen = choose(worth, must, most_uploads)
+    chosen = choose(worth, must, most_uploads, moment.band.offers)
     return Priced(
         moment=moment,
         price=price,
         nats=nats,
         worth=worth,
         chosen=chosen,
-        demand=float((1.0 / nats[chosen]).sum()),
+        demand=float((moment.band.load[chosen] / nats[chosen]).sum()),
         bound=float(worth[chosen].sum()) + price * moment.supply,
     )
 
@@ -80,7 +88,7 @@ def best_price(
 
     Demand is never above supply by more than rounding, unless it jumps there.
     """
-    least = 1.0 / moment.most_nats[must]
+    least = moment.band.load[must] / moment.most_nats[must]
     if not moment.can[must].all() or float(least.sum()) > moment.supply * (1.0 + _BALANCED):
         return None
     dear: Priced | None = None  # demand <= supply
@@ -131,7 +139,8 @@ def _newton(tried: Priced) -> float | None:
     """Return the price at which demand would meet supply if it were a power of the price."""
     if tried.demand <= 0.0 or tried.price <= 0.0:
         return None
-    shares = tried.moment.elasticity(tried.nats)[tried.chosen] / tried.nats[tried.chosen]
+    area = tried.moment.band.load[tried.chosen] / tried.nats[tried.chosen]
+    shares = tried.moment.elasticity(tried.nats)[tried.chosen] * area
     pull = float(shares.sum()) / tried.demand
     pull *= tried.price / (tried.price + tried.moment.band.hold_price)
     if pull < 1e-9:

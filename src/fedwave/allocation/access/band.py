@@ -17,11 +17,13 @@ import numpy as np
 
 from fedwave.allocation.access.alike import (
     energy_weight_of,
+    load_of,
     nats_of_model,
     noise_w_per_hz,
     on_blocks,
     unit_energy_j,
 )
+from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.nats import (
     LEAST_NATS,
     MOST_NATS,
@@ -49,14 +51,21 @@ class Band:
     most_nats: FloatArray  # what modem and energy limit allow; over slots peak power, too
     least_nats: FloatArray  # below, the signal is not decoded, or the circuit takes too much
     width_per_s: float  # W / s: the area of a second
+    load: FloatArray  # s_i / s: the size of each upload; its area is load / v
     circuit_price: FloatArray  # eta_1 P_circuit: what the circuit costs per second of the delay, over shares
     hold_price: float = 0.0  # eta_1 P_circuit s / W: what the circuit costs per unit of area, over slots
+    group: IntArray | None = None  # whose offers these are, in rising order, at most one being taken
     has_slots: bool = False  # one upload after another over the whole band: peak power knows no delay
 
     @cached_property
     def inverse_price(self) -> FloatArray:
-        """Return 1 / energy_price, huge where energy is free."""
-        return np.asarray(1.0 / np.maximum(self.energy_price, 1.0 / _HUGE))
+        """Return load / energy_price, huge where energy is free."""
+        return np.asarray(self.load / np.maximum(self.energy_price, 1.0 / _HUGE))
+
+    @cached_property
+    def offers(self) -> Groups | None:
+        """Return which uploads exclude each other, if any do."""
+        return None if self.group is None else Groups.of(self.group)
 
     @property
     def size(self) -> int:
@@ -73,8 +82,10 @@ class Band:
             "most_nats",
             "least_nats",
             "circuit_price",
+            "load",
         )
-        return replace(self, **{name: getattr(self, name)[keep] for name in names})
+        group = None if self.group is None else self.group[keep]
+        return replace(self, group=group, **{name: getattr(self, name)[keep] for name in names})
 
     def at(self, delay_s: Delay) -> Moment[Delay]:
         """Return the uploads if all must be done after this delay, or after each of a column of delays."""
@@ -124,7 +135,8 @@ class Moment(Generic[Delay]):
     def worth(self, nats: FloatArray, price: float | FloatArray) -> FloatArray:
         """Return what each upload is worth with v nats per unit of area; minus infinity if it cannot be."""
         band = self.band
-        worth = band.contribution - band.energy_price * energy(nats) - (price + band.hold_price) / nats
+        area = band.load / nats
+        worth = band.contribution - band.energy_price * energy(nats) - (price + band.hold_price) * area
         if not band.has_slots:  # where the delay may be endless, and the circuit is on for its slot alone
             worth = worth - band.circuit_price * self.delay_s
         return np.where(self.can, worth, -np.inf)
@@ -136,7 +148,7 @@ class Moment(Generic[Delay]):
         """
         band = self.band
         saved = saving(nats)
-        gain = band.reach_per_s * ((price + band.hold_price) / saved - band.energy_price)
+        gain = band.reach_per_s * ((price + band.hold_price) * band.load / saved - band.energy_price)
         gain = np.where(self.at_peak & (nats >= self.most_nats), np.maximum(gain, 0.0), 0.0)
         return gain - band.circuit_price
 
@@ -154,7 +166,8 @@ def shared_band(problem: AllocationProblem, device: IntArray) -> Band:
     nats, unit_j = nats_of_model(problem), unit_energy_j(problem, device)
     gain, noise = problem.channel_gain[device], noise_w_per_hz(problem)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        reach = problem.max_power_w[device] * gain / (noise * nats)
+        load = load_of(problem, device)
+        reach = problem.max_power_w[device] * gain / (noise * nats * load)
         limit = np.minimum(problem.energy_limit_of(device) / unit_j, _HUGE)
     most = np.full(device.shape, min(math.log1p(problem.rate.max_snr), MOST_NATS))
     if problem.max_energy_j is not None:
@@ -170,6 +183,7 @@ def shared_band(problem: AllocationProblem, device: IntArray) -> Band:
         most_nats=most,
         least_nats=np.full(device.shape, max(least, LEAST_NATS)),
         circuit_price=weight * problem.radio.circuit_power_w,
+        load=load,
         width_per_s=problem.num_blocks * problem.bandwidth_hz / nats,
     )
     return band.only(keep)
@@ -193,6 +207,7 @@ def slots(problem: AllocationProblem, device: IntArray) -> Band:
         least_nats=np.maximum(np.log1p(floor), LEAST_NATS),
         circuit_price=np.zeros(device.shape),  # off between slots: see hold_price
         width_per_s=width,
+        load=load_of(problem, device),
         hold_price=float(weight.max(initial=0.0))
         * float(np.max(problem.radio.circuit_power_w))
         / width,  # one weight for all

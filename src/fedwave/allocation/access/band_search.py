@@ -20,6 +20,7 @@ from fedwave.allocation.access.area_price import Priced, at_price, best_price, c
 from fedwave.allocation.access.band import Band
 from fedwave.allocation.access.band_sweep import Sweep, line_ends, sweep
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.nats import energy
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.allocation.access.saddle import newton_saddle
@@ -28,6 +29,7 @@ from fedwave.units import BoolArray, FloatArray, IntArray
 _GRID = 16  # ranges of delays looked at first
 _SWEEPS = 3  # times that what is left of them is split before nodes are opened
 _MAX_DELAYS = 80  # tried in one node
+_FAR = 1e300  # in place of minus infinity
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +110,8 @@ class BandSearch:
                 last_s = alone.demand / self.band.width_per_s * (1.0 + 1e-9)
             return last_s, last_s
         first = float(self.band.first_delay_s().min())
-        tiny = float((1.0 / np.maximum(self.band.most_nats, 1e-300)).min()) / self.band.width_per_s
+        least = self.band.load / np.maximum(self.band.most_nats, 1e-300)
+        tiny = float(least.min()) / self.band.width_per_s
         return max(first, tiny) * (1.0 - 1e-12), last_s
 
     def _look_around(self, first_s: float, last_s: float, gap: Gap) -> list[_Node]:
@@ -207,17 +210,17 @@ class BandSearch:
                 if not first_s * edge < middle < last_s / edge:
                     middle = math.sqrt(first_s * last_s)
                 return [child(first_s, middle, must), child(middle, last_s, must)]
-        worth = found.worth[keep][loose]
-        pick = int(loose[np.argmin(np.abs(worth - self._threshold(found)))])
+        pick = int(loose[np.argmin(self._distance(band, found.worth[keep], found)[loose])])
         with_it = must.copy()
         with_it[pick] = True
+        stays = None if band.group is None else (band.group != band.group[pick]) | with_it
         without = np.ones(must.size, dtype=bool)
         without[pick] = False
         children = [child(first_s, last_s, must, without)]
         if self.max_uploads is None or np.count_nonzero(with_it) <= self.max_uploads:
             low, high = self._narrowed(band, with_it, first_s, last_s)
             if low <= high:
-                children.append(child(low, high, with_it))
+                children.append(child(low, high, with_it, stays))
         return children
 
     def _narrowed(self, band: Band, must: BoolArray, first_s: float, last_s: float) -> tuple[float, float]:
@@ -238,7 +241,7 @@ class BandSearch:
         """Return the uploads at the delay in the range where their priced value less D is largest."""
         if must.any():
             late = band.at(last_s)
-            needed = float((1.0 / late.most_nats[must]).sum())
+            needed = float((band.load[must] / late.most_nats[must]).sum())
             if not late.can[must].all() or needed > late.supply * (1.0 + 1e-11):
                 return None
         if guess_s in (first_s, last_s):  # often no delay of the range is better than the end that is known
@@ -310,6 +313,14 @@ class BandSearch:
         slope = moment.slope(priced.nats, priced.price)[priced.chosen]
         return float(slope.sum()) + priced.price * moment.band.width_per_s - self.delay.slope(moment.delay_s)
 
+    def _distance(self, band: Band, worth: FloatArray, found: Priced) -> FloatArray:
+        """Return how far each upload's worth is from where it would be decided the other way."""
+        turn = self._threshold(found)
+        if band.offers is None:
+            return np.abs(worth - turn)
+        worth = np.maximum(worth, -_FAR)
+        return np.abs(worth - np.maximum(band.offers.rivals(worth), turn))
+
     def _threshold(self, found: Priced) -> float:
         """Return the worth from which on one uploads: 0, or that of the last for whom there is a place."""
         if self.max_uploads is None or np.count_nonzero(found.chosen) < self.max_uploads:
@@ -325,11 +336,14 @@ class BandSearch:
         loose = np.flatnonzero(~node.must & np.isfinite(found.worth))
         if loose.size == 0:
             return
-        distance = np.abs(found.worth[loose] - self._threshold(found))
+        distance = self._distance(node.band, found.worth, found)[loose]
         close = loose[np.argsort(distance, kind="stable")[:2]]
+        group = node.band.group
         for pick in close:
             other = found.chosen.copy()
-            other[pick] = not other[pick]
+            if group is not None and not other[pick]:
+                other[group == group[pick]] = False
+            other[pick] = not found.chosen[pick]
             if self.max_uploads is None or np.count_nonzero(other) <= self.max_uploads:
                 self._try_near(node, other, found, lines)
 
@@ -361,7 +375,7 @@ class BandSearch:
             delay_s = best.demand / band.width_per_s
         if delay_s > self.delay.deadline_s * (1.0 + 1e-12):
             return
-        cost = band.energy_price * energy(best.nats) + band.hold_price / best.nats
+        cost = band.energy_price * energy(best.nats) + band.hold_price * band.load / best.nats
         cost = cost + band.circuit_price * delay_s
         value = float((band.contribution - cost).sum()) - self.delay.cost(delay_s)
         if value > self.value:
@@ -378,6 +392,7 @@ class _Lines:
     base_first: float  # what is added to them at the ends: mu W delta - D's tangent
     base_last: float
     most_uploads: int | None
+    offers: Groups | None = None
 
     @classmethod
     def of(cls, node: _Node, found: Priced, delay: DelayPrice, most_uploads: int | None) -> _Lines:
@@ -401,11 +416,12 @@ class _Lines:
             base_first=price * width * node.first_s - cost - steep * (node.first_s - here),
             base_last=price * width * node.last_s - cost - steep * (node.last_s - here),
             most_uploads=most_uploads,
+            offers=band.offers,
         )
 
     def _sums(self) -> tuple[float, float]:
-        first = self.at_first[choose(self.at_first, self.must, self.most_uploads)]
-        last = self.at_last[choose(self.at_last, self.must, self.most_uploads)]
+        first = self.at_first[choose(self.at_first, self.must, self.most_uploads, self.offers)]
+        last = self.at_last[choose(self.at_last, self.must, self.most_uploads, self.offers)]
         return float(first.sum()) + self.base_first, float(last.sum()) + self.base_last
 
     def bound(self) -> float:
@@ -421,8 +437,14 @@ class _Lines:
         """Return which open uploads are in nothing above ``allowed``, and which are in all of it."""
         first, last = self._sums()
         gain_first, gain_last = np.maximum(self.at_first, 0.0), np.maximum(self.at_last, 0.0)
+        if self.offers is not None:  # one offer takes the place of the other
+            gain_first, gain_last = (
+                self.offers.best(gain)[self.offers.number] for gain in (gain_first, gain_last)
+            )
         with_it = np.maximum(first + self.at_first - gain_first, last + self.at_last - gain_last)
         without = np.maximum(first - gain_first, last - gain_last)
         if self.most_uploads is not None:  # somebody else may take the place
             without = np.full(without.shape, np.inf)
+        if self.offers is not None:  # another offer of the same device may
+            without = np.where(self.offers.is_alone, without, np.inf)
         return ~self.must & (with_it <= allowed), ~self.must & (without <= allowed)

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedwave.allocation.access.band import Band, Delay, Moment
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.groups import Groups
 from fedwave.units import BoolArray, FloatArray
 
 _PRICE_STEPS = 6
@@ -56,7 +57,7 @@ def sweep(
     steep = np.array([delay.slope(float(one)) for one in delay_s])
     supply = price[:, 0] * band.width_per_s
     ends = [
-        _best_sum(lines, most_uploads) + supply * end - cost - steep * (end - delay_s)
+        _best_sum(lines, most_uploads, band.offers) + supply * end - cost - steep * (end - delay_s)
         for lines, end in ((at_first, first_s), (at_last, last_s))
     ]
     return Sweep(
@@ -64,8 +65,8 @@ def sweep(
         last_s=last_s,
         delay_s=delay_s,
         price=price[:, 0],
-        chosen=_chosen(worth, most_uploads),
-        value=_best_sum(worth, most_uploads) + supply * delay_s - cost,
+        chosen=_chosen(worth, most_uploads, band.offers),
+        value=_best_sum(worth, most_uploads, band.offers) + supply * delay_s - cost,
         bound=np.maximum(*ends),
     )
 
@@ -102,13 +103,13 @@ def _prices(moment: Moment[FloatArray], price: FloatArray, most_uploads: int | N
     """Return for each range a price near the least bound: demand meets supply, or jumps past it there."""
     low, high = np.zeros(price.shape), np.full(price.shape, np.inf)  # demand is above supply, or is not
     best, best_bound = price, np.full(price.shape, np.inf)
-    hold = moment.band.hold_price
+    hold, load, offers = moment.band.hold_price, moment.band.load, moment.band.offers
     for _ in range(_PRICE_STEPS):
         nats = moment.nats(price)
         worth = moment.worth(nats, price)
-        area = np.where(_chosen(worth, most_uploads), 1.0 / nats, 0.0)
+        area = np.where(_chosen(worth, most_uploads, offers), load / nats, 0.0)
         demand = area.sum(axis=1, keepdims=True)
-        bound = _best_sum(worth, most_uploads)[:, None] + price * moment.supply
+        bound = _best_sum(worth, most_uploads, offers)[:, None] + price * moment.supply
         best = np.where(bound < best_bound, price, best)
         best_bound = np.minimum(bound, best_bound)
         low = np.where(demand > moment.supply, np.maximum(price, low), low)
@@ -124,7 +125,9 @@ def _prices(moment: Moment[FloatArray], price: FloatArray, most_uploads: int | N
     return np.asarray(best)
 
 
-def _chosen(worth: FloatArray, most_uploads: int | None) -> BoolArray:
+def _chosen(worth: FloatArray, most_uploads: int | None, offers: Groups | None = None) -> BoolArray:
+    if offers is not None:
+        worth = np.where(offers.leaders(worth), worth, -np.inf)
     chosen = worth > 0.0
     if most_uploads is not None and most_uploads < worth.shape[1]:
         place = worth.shape[1] - most_uploads
@@ -132,8 +135,10 @@ def _chosen(worth: FloatArray, most_uploads: int | None) -> BoolArray:
     return chosen
 
 
-def _best_sum(worth: FloatArray, most_uploads: int | None) -> FloatArray:
+def _best_sum(worth: FloatArray, most_uploads: int | None, offers: Groups | None = None) -> FloatArray:
     """Return the sum of what is above 0 in each range, of the largest where their number is limited."""
+    if offers is not None:
+        worth = offers.best(worth)
     if most_uploads is not None and most_uploads < worth.shape[1]:
         place = worth.shape[1] - most_uploads
         worth = np.partition(worth, place, axis=1)[:, place:]

@@ -8,16 +8,19 @@ and stays. The energy is convex in t, hence the worth is concave in the delay, a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from fedwave.allocation.access.alike import (
     energy_weight_of,
+    load_of,
     nats_of_model,
     noise_w_per_hz,
     on_blocks,
     unit_energy_j,
 )
+from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.nats import LEAST_NATS, MOST_NATS, energy, nats_of_saving, saving
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE
@@ -33,9 +36,15 @@ class BlockOptions:
     contribution: FloatArray  # u, (n, 1)
     energy_price: FloatArray  # eta_1 s N / (h xi), (n, 1)
     circuit_price: FloatArray  # eta_1 P_circuit, (n, 1) [1/s]
-    nat_delay_s: FloatArray  # s / (k B), (1, K)
+    nat_delay_s: FloatArray  # s / (k B), (n, K)
     first_s: FloatArray  # (n, K): the fastest that modem, power and energy allow; infinite: never
     last_s: FloatArray  # (n, K): sending for longer is of no use, or not decoded
+    group: IntArray | None = None  # whose offers the rows are, in rising order, at most one being taken
+
+    @cached_property
+    def offers(self) -> Groups | None:
+        """Return which rows exclude each other, if any do."""
+        return None if self.group is None else Groups.of(self.group)
 
     @property
     def num_blocks(self) -> int:
@@ -49,7 +58,7 @@ class BlockOptions:
             contribution=self.contribution[row],
             energy_price=self.energy_price[row],
             circuit_price=self.circuit_price[row],
-            nat_delay_s=self.nat_delay_s[0, count - 1][:, None],
+            nat_delay_s=self.nat_delay_s[row, count - 1][:, None],
             first_s=self.first_s[row, count - 1][:, None],
             last_s=self.last_s[row, count - 1][:, None],
         )
@@ -61,9 +70,10 @@ class BlockOptions:
             contribution=self.contribution[row],
             energy_price=self.energy_price[row],
             circuit_price=self.circuit_price[row],
-            nat_delay_s=self.nat_delay_s[:, :most],
+            nat_delay_s=self.nat_delay_s[row, :most],
             first_s=np.where(is_open, self.first_s, np.inf)[row, :most],
             last_s=self.last_s[row, :most],
+            group=None if self.group is None else self.group[row],
         )
 
     def sending_s(self, delay_s: float | FloatArray) -> FloatArray:
@@ -88,7 +98,7 @@ def block_options(problem: AllocationProblem, device: IntArray) -> BlockOptions:
     """Return the options of these devices on one to M blocks."""
     nats, noise = nats_of_model(problem), noise_w_per_hz(problem)
     counts = np.arange(1, problem.num_blocks + 1)
-    nat_delay_s = (nats / problem.bandwidth_hz / counts)[None, :]
+    nat_delay_s = load_of(problem, device)[:, None] * (nats / problem.bandwidth_hz / counts)
     gain, unit_j = problem.channel_gain[device][:, None], unit_energy_j(problem, device)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         block_w = noise * problem.bandwidth_hz * counts[None, :]

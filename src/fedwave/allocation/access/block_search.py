@@ -18,6 +18,7 @@ import numpy as np
 
 from fedwave.allocation.access.block_options import BlockOptions
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.knapsack import Knapsack, best_counts
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.units import FloatArray, IntArray
@@ -109,7 +110,7 @@ class BlockSearch:
         for delay_s in np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 2)[1:-1]):
             sending_s = self.options.sending_s(float(delay_s))
             worth = np.where(self.options.first_s <= delay_s, self.options.worth(sending_s)[0], -np.inf)
-            self._solve(worth, float(delay_s), np.arange(self.options.device.size))
+            self._solve(worth, float(delay_s), np.arange(self.options.device.size), self.options.offers)
 
     def _node(
         self,
@@ -135,9 +136,9 @@ class BlockSearch:
         is_open = np.zeros(worth.shape, dtype=bool)
         for end in (first_s, last_s):
             lines, price_of_delay = worth + slope * (end - touch), cost + steep * (end - here)
-            knapsack, best_s = self._solve(lines, end, row)
+            knapsack, best_s = self._solve(lines, end, row, options.offers)
             bounds.append((knapsack.value - price_of_delay, best_s))
-            is_open |= knapsack.bound_with_each(lines) - price_of_delay > self.value
+            is_open |= knapsack.bound_with_each(lines, options.offers) - price_of_delay > self.value
         own, wished = max(bounds)
         edge = (last_s / first_s) ** 0.05
         if not first_s * edge < wished < last_s / edge:
@@ -148,12 +149,23 @@ class BlockSearch:
         options = options.open_ones(is_open, keep, most)
         return _Node(-min(own, bound), first_s, last_s, wished, options, row[keep], ends)
 
-    def _solve(self, worth: FloatArray, delay_s: float, row: IntArray) -> tuple[Knapsack, float]:
-        """Return the knapsack of these worths and the delay that suits its numbers of blocks best."""
+    def _solve(
+        self, worth: FloatArray, delay_s: float, row: IntArray, offers: Groups | None
+    ) -> tuple[Knapsack, float]:
+        """Return the knapsack of these worths and the delay that suits its numbers of blocks best.
+
+        Of a device's offers the best on each number of blocks counts: one of several lines, again a line.
+        """
         self.num_knapsacks += 1
-        found = best_counts(worth, self.num_blocks, self.max_uploads)
+        table = worth if offers is None else offers.best(worth.T).T
+        found = best_counts(table, self.num_blocks, self.max_uploads)
         counts = np.zeros(self.options.device.size, dtype=np.int64)
-        counts[row] = found.counts
+        if offers is None:
+            counts[row] = found.counts
+        else:
+            number = found.counts[offers.number]
+            own = worth[np.arange(row.size), np.maximum(number, 1) - 1] if row.size else np.zeros(0)
+            counts[row] = np.where(offers.leaders(own), number, 0)
         key = counts.tobytes()
         if key not in self._best_delay:
             self._best_delay[key] = self._try(counts, delay_s)

@@ -28,6 +28,12 @@ def check_access(problem: AllocationProblem) -> None:
                 f"max_uploads is for other accesses than one-block, got {most}. "
                 "With one-block M limits the number; set access, or leave it out."
             )
+        if problem.has_own_bits:
+            name = "device_bits" if problem.device_bits is not None else "offer_bits"
+            raise ProblemError(
+                f'{name} needs an access in which SNRs need not be common, got "one-block". Set access to '
+                '"shared-band", "blocks" or "tdma", or give one model_bits for all.'
+            )
         return
     if problem.is_frequency_selective or bool((problem.block_noise_w != problem.block_noise_w[:1]).any()):
         raise ProblemError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedwave.allocation.access.groups import Groups
 from fedwave.units import FloatArray, IntArray
 
 _PRICE_STEPS = 40
@@ -25,12 +26,19 @@ class Knapsack:
     price: float
     num_blocks: int
 
-    def bound_with_each(self, worth: FloatArray) -> FloatArray:
-        """Return what no choice that has an option is worth more than, for every option of the same table."""
+    def bound_with_each(self, worth: FloatArray, offers: Groups | None = None) -> FloatArray:
+        """Return what no choice that has an option is worth more than, for every option of the same table.
+
+        Its rows are devices, or offers of devices, of which one is taken.
+        """
         reduced = worth - self.price * np.arange(1, worth.shape[1] + 1)
         best = np.maximum(reduced.max(axis=1, initial=-np.inf), 0.0)
+        own = best
+        if offers is not None:
+            best = offers.best(best)
+            own = best[offers.number]
         total = float(best.sum()) + self.price * self.num_blocks
-        return np.asarray(reduced + (total - best)[:, None])
+        return np.asarray(reduced + (total - own)[:, None])
 
 
 def best_counts(worth: FloatArray, num_blocks: int, max_uploads: int | None = None) -> Knapsack:

@@ -86,7 +86,12 @@ class _Walk:
             return None
         nats = moment.nats(self.price)
         worth = moment.worth(nats, self.price)
-        is_stable = self._choose(self.must | (worth > 0.0), step)
+        wanted = worth > 0.0
+        if self.band.offers is not None:
+            wanted &= self.band.offers.leaders(worth)
+        is_stable = self._choose(self.must | wanted, step)
+        if self.torn >= 0 and self.band.offers is not None and not self.band.offers.is_alone[self.torn]:
+            return None  # torn between two offers
         weight = np.asarray(self.inside, dtype=np.float64)
         if self.torn >= 0:
             weight[self.torn] = self.share
@@ -187,10 +192,10 @@ class _Point:
     ) -> _Point:
         band, price, delay_s = walk.band, walk.price, walk.delay_s
         saved, grown, paid = saving(nats), nats * nats * np.exp(nats), price + band.hold_price
-        area = weight / nats
+        area = weight * band.load / nats
         is_free = (nats < moment.most_nats) & (nats > moment.least_nats)
         reach = np.where(moment.at_peak & (nats >= moment.most_nats), band.reach_per_s, 0.0)
-        per_area = reach / saved
+        per_area = reach * band.load / saved
         slope = np.maximum(per_area * paid - reach * band.energy_price, 0.0) - band.circuit_price
         excess = moment.supply - float(area.sum())
         steep = walk.delay.slope(delay_s)
@@ -201,8 +206,8 @@ class _Point:
         bend = float((weight * reach * per_area * paid * grown * nats / (saved * saved)).sum())
         torn, own_area, fits = walk.torn, 0.0, 0.0
         if torn >= 0:
-            own_area = price / float(nats[torn])
-            fits = walk.share + excess * float(nats[torn])
+            own = float(band.load[torn] / nats[torn])
+            own_area, fits = price * own, walk.share + excess / own
         indifference = float(worth[torn]) if torn >= 0 else 0.0
         return cls(
             moment=moment,
@@ -236,6 +241,6 @@ class _Point:
             nats=self.nats,
             worth=self.worth,
             chosen=chosen,
-            demand=float((1.0 / self.nats[chosen]).sum()),
+            demand=float((self.moment.band.load[chosen] / self.nats[chosen]).sum()),
             bound=float(self.worth[chosen].sum()) + self.price * self.moment.supply,
         )

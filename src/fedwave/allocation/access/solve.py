@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedwave.allocation.access.alike import nats_of_model, noise_w_per_hz
+from fedwave.allocation.access.alike import load_of, nats_of_model, noise_w_per_hz
 from fedwave.allocation.access.band import Band, shared_band, slots
 from fedwave.allocation.access.band_search import BandSearch
 from fedwave.allocation.access.block_options import block_options
 from fedwave.allocation.access.block_search import BlockSearch
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.nats import MOST_NATS
+from fedwave.allocation.access.offers import OfferRows
 from fedwave.allocation.access.proof import Proof
 from fedwave.allocation.computing.cpu_frequency import CpuPlan, compute_cost, solve_cpu_frequencies
 from fedwave.allocation.optimal.candidates import useful_devices
@@ -28,46 +29,42 @@ def allocate_by_access(
     cpu = solve_cpu_frequencies(problem)
     free_cost = compute_cost(problem, cpu.cpu_frequency_hz)
     delay = DelayPrice.of(problem)
-    device = (
-        np.flatnonzero(problem.contribution > 0.0)
-        if may_upload is None
-        else np.flatnonzero((problem.contribution > 0.0) & may_upload)
-    )
+    rows = OfferRows.of(problem)
+    each, may_be = rows.problem, rows.mask(may_upload)
+    row = np.flatnonzero((each.contribution > 0.0) if may_be is None else (each.contribution > 0.0) & may_be)
     if problem.num_blocks == 0:
-        device = device[:0]
+        row = row[:0]
     if problem.access == "blocks":
-        device = device[:0] if device.size == 0 else _useful(problem, may_upload)
-        options = block_options(problem, device)
+        if row.size and not problem.has_own_bits:
+            row = _useful(problem, may_upload)
+        options = replace(block_options(each, row), group=rows.groups_of(row, problem))
         search = BlockSearch(options, delay, num_blocks=problem.num_blocks, max_uploads=problem.max_uploads)
         found = search.run(relative_gap=relative_gap, compute_cost=free_cost, max_knapsacks=max_steps)
-        row = np.flatnonzero(found.counts)
-        chosen = options.only(row, found.counts[row])
-        sending_s = chosen.sending_s(found.delay_s)[:, 0]
-        return finish(
-            problem,
-            cpu,
-            device=device[row],
-            width_hz=found.counts[row].astype(np.float64) * problem.bandwidth_hz,
-            sending_s=sending_s,
-            delay_s=found.delay_s,
-            proof=found.proof,
-            may_upload=may_upload,
+        place = np.flatnonzero(found.counts)
+        chosen = options.only(place, found.counts[place])
+        row, delay_s, proof = row[place], found.delay_s, found.proof
+        width_hz = found.counts[place].astype(np.float64) * problem.bandwidth_hz
+        sending_s = chosen.sending_s(delay_s)[:, 0]
+    else:
+        band = _band(each, row)
+        band = replace(band, group=rows.groups_of(band.device, problem))
+        plan = BandSearch(band, delay, max_uploads=problem.max_uploads).run(
+            relative_gap=relative_gap, compute_cost=free_cost, max_nodes=max_steps
         )
-    band = _band(problem, device)
-    plan = BandSearch(band, delay, max_uploads=problem.max_uploads).run(
-        relative_gap=relative_gap, compute_cost=free_cost, max_nodes=max_steps
-    )
-    width_hz, sending_s = areas_as_shares(problem, plan.nats, plan.delay_s)
-    return finish(
-        problem,
+        row, delay_s, proof = band.device[plan.index], plan.delay_s, plan.proof
+        width_hz, sending_s = areas_as_shares(each, row, plan.nats, delay_s)
+    offer = rows.taken(row, problem)
+    allocation = finish(
+        problem.taking(offer),
         cpu,
-        device=band.device[plan.index],
+        device=rows.device[row],
         width_hz=width_hz,
         sending_s=sending_s,
-        delay_s=plan.delay_s,
-        proof=plan.proof,
+        delay_s=delay_s,
+        proof=proof,
         may_upload=may_upload,
     )
+    return allocation if offer is None else replace(allocation, offer_of_device=offer)
 
 
 def _useful(problem: AllocationProblem, may_upload: BoolArray | None) -> IntArray:
@@ -97,16 +94,18 @@ def _band(problem: AllocationProblem, device: IntArray) -> Band:
             most_nats=np.zeros(0),
             least_nats=np.zeros(0),
             circuit_price=np.zeros(0),
+            load=np.zeros(0),
             width_per_s=0.0,
         )
     return slots(problem, device) if problem.access == "tdma" else shared_band(problem, device)
 
 
 def areas_as_shares(
-    problem: AllocationProblem, nats: FloatArray, delay_s: float
+    problem: AllocationProblem, device: IntArray, nats: FloatArray, delay_s: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return hertz and seconds of each upload: shares until all are done, or slots of the whole band."""
-    band_hz, area = problem.num_blocks * problem.bandwidth_hz, nats_of_model(problem) / nats
+    band_hz = problem.num_blocks * problem.bandwidth_hz
+    area = nats_of_model(problem) * load_of(problem, device) / nats
     if problem.access == "tdma":
         return np.full(nats.shape, band_hz), area / band_hz
     width = area / delay_s if nats.size else area
@@ -166,7 +165,8 @@ def power_for(
     problem: AllocationProblem, device: IntArray, width_hz: FloatArray, sending_s: FloatArray
 ) -> FloatArray:
     """Return the power that sends a model over so many hertz in so many seconds: b N / h (e^v - 1)."""
-    nats = np.minimum(nats_of_model(problem) / (width_hz * sending_s), MOST_NATS)
+    sent = nats_of_model(problem) * load_of(problem, device)
+    nats = np.minimum(sent / (width_hz * sending_s), MOST_NATS)
     snr = np.minimum(np.expm1(nats), problem.rate.max_snr)
     snr = np.maximum(snr, max(problem.rate.min_snr, problem.min_snr))
     power = width_hz * noise_w_per_hz(problem) / problem.channel_gain[device] * snr
