@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import re
 import shutil
+from datetime import UTC, datetime
+from urllib.parse import unquote
 
 import pytest
 
@@ -59,6 +64,26 @@ def test_the_page_of_runs_shows_their_numbers(runs) -> None:
     differing = re.findall(r"<td>([\w.]+)</td>", text.split('id="differences"')[1].split("</section>")[0])
     assert {"selection.policy", "cell.method"} <= set(differing)
     assert "algorithm.meta_lr" not in differing
+
+
+def test_the_page_has_both_tables_beside_the_baseline_and_their_numbers_as_a_file(tmp_path) -> None:
+    values = {"a b": [0.2, 0.4], "b": [0.4, 0.6]}
+    written = [write_run(tmp_path / name, name, own, over_cell=True) for name, own in values.items()]
+    made_at = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    text = runs_page(written, baseline="b", target=0.4, made_at=made_at)
+    assert "on 01 March 2026, 09:30 UTC." in text
+    tables = [html.unescape(one) for one in re.findall(r"<table.*?</table>", text, re.DOTALL)[:2]]
+    assert "<td>-20</td>" in tables[0]  # points, in the column of differences
+    assert "<td><b>60</b></td>" in tables[0]
+    assert "<th>rounds to 40%</th>" in tables[1]
+    assert "<td>2.0 ×</td>" in tables[1]  # two rounds, where "b" needs one
+    (link,) = re.findall(r'download="comparison.csv" href="data:text/csv;charset=utf-8,([^"]+)"', text)
+    first, second = csv.DictReader(io.StringIO(unquote(link)))
+    assert float(first["delay_s_to_target_ratio"]) == pytest.approx(2.0)
+    assert second["baseline"] == "b"
+    again = html.unescape(text.split('id="again"')[1])
+    assert f"fedwave report '{tmp_path / 'a b'}' {tmp_path / 'b'} --baseline b --target 0.4" in again
+    assert f"fedwave run {tmp_path / 'b'}/config.toml --out again/b" in again
 
 
 def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:

@@ -34,7 +34,7 @@ BASE = [0.50, 0.60, 0.70]
         ([0.45, 0.54, 0.65], "Nobody beats a; next is b: -5.3 ± 1.4 points of accuracy (3 seeds)"),
         # By 5, -4 and 2 points: the deviation is 4.583.
         ([0.55, 0.56, 0.72], "b and a cannot be told apart: +1 ± 11 points of accuracy (3 seeds)"),
-        ([0.55], "b beats a: +5 points of accuracy (one seed)"),
+        ([0.55], "b beside a, on one seed: +5 points of accuracy"),
         (BASE, "b and a cannot be told apart: 0 ± 0 points of accuracy (3 seeds)"),
     ],
 )

@@ -14,6 +14,20 @@ RUNS = typer.Argument(
     metavar="RUN_DIR",
     help="Folders of runs, finished or not; a folder that holds runs means all of them.",
 )
+TARGET = typer.Option(
+    None,
+    "--target",
+    min=0.0,
+    help="Held-out accuracy (or other metric) whose cost is compared; a share is at most 1, e.g. 0.6. "
+    "Default: the best that all runs reach.",
+)
+BASELINE = typer.Option(
+    None,
+    "--baseline",
+    metavar="NAME",
+    help="The run that the others are compared with, seed by seed. Default: the first.",
+    show_default=False,
+)
 Format = Literal["table", "latex", "markdown", "csv", "json"]
 
 
@@ -63,20 +77,8 @@ def compare(
     plot: Path | None = typer.Option(
         None, "--plot", help="Picture to write. Default: comparison.png.", show_default=False
     ),
-    target: float | None = typer.Option(
-        None,
-        "--target",
-        min=0.0,
-        help="Held-out accuracy (or other metric) whose cost is compared; a share is at most 1, e.g. 0.6. "
-        "Default: the best that all runs reach.",
-    ),
-    baseline: str | None = typer.Option(
-        None,
-        "--baseline",
-        metavar="NAME",
-        help="The run that the others are compared with, seed by seed. Default: the first.",
-        show_default=False,
-    ),
+    target: float | None = TARGET,
+    baseline: str | None = BASELINE,
     style: str = typer.Option(
         "screen", "--style", metavar="screen|paper|slides", help="Type and size of the picture."
     ),
@@ -154,11 +156,15 @@ def compare(
 def report(
     paths: list[Path] = RUNS,
     out: Path = typer.Option(Path("report.html"), "--out", "-o", help="Page to write."),
+    target: float | None = TARGET,
+    baseline: str | None = BASELINE,
 ) -> None:
     """Make one HTML page of runs: it opens offline, and its charts answer to the mouse.
 
-    Curves by rounds and, over a cell, by seconds and joules; who was selected how often; energy by phase and
-    by device; the terms of the allocation's objective; settings, and what differs between the runs.
+    What each run came to and what a target cost, beside the baseline on the same seeds, also as CSV; curves
+    by rounds and, over a cell, by seconds and joules; who was selected how often; energy by phase and by
+    device; the terms of the allocation's objective; settings, what differs between the runs, and the
+    commands that make them again.
 
     Examples:
 
@@ -171,4 +177,5 @@ def report(
     from fedwave.runs.compare import distinct_runs
     from fedwave.runs.listing import read_runs
 
-    typer.echo(f"Report: {write_page(out, runs_page(distinct_runs(read_runs(paths))))}")
+    text = runs_page(distinct_runs(read_runs(paths)), baseline=baseline, target=target)
+    typer.echo(f"Report: {write_page(out, text)}")

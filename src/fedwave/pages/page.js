@@ -4,6 +4,7 @@ import { digits, el, find, svg, tip } from "./dom.js";
 
 const SIZE = { width: 360, height: 250 };
 const MARGIN_OF = { line: { left: 52, right: 10, top: 24, bottom: 40 }, bars: { left: 12, right: 10, top: 24, bottom: 40 } }; // dots have that of bars
+const ROW = 34; // height of a bar with its name
 const FEW = 12; // values of x that each get a dot and a label
 const MANY = 4; // series whose bands would cover each other
 const SPAN = 0.1; // of an axis, as a share of its values
@@ -75,14 +76,15 @@ function drawBars(panel, shown) {
   const log = panel.has_log_y, isDotted = log || panel.kind === "dots", values = usable(shown.flatMap((s) => [s.mean[0], s.high[0]]), log);
   const few = panel.kind === "dots" ? yDomain(panel, shown) : [log ? Math.min(...values) / 2 : Math.min(0, ...values), Math.max(...values)];
   const ends = values.length ? few : [log ? 1 : 0, 10];
-  const chart = new Chart({ ...SIZE, margin: MARGIN_OF.bars, label: `${panel.title} ${panel.x_label}`, title: panel.title || panel.y_label,
+  const height = Math.min(SIZE.height, 64 + ROW * Math.max(shown.length, 2));
+  const chart = new Chart({ ...SIZE, height, margin: MARGIN_OF.bars, label: `${panel.title} ${panel.x_label}`, title: panel.title || panel.y_label,
     x: { label: panel.x_label, domain: ends[0] < ends[1] ? ends : range(ends, 0, log), log, format: number }, y: { domain: [1, 0], values: [] } });
   if (panel.mark_y !== null) chart.mark(panel.mark_y, "cross");
-  const { x0, y0, y1 } = chart.box, step = Math.min(30, (y0 - y1) / Math.max(shown.length, 1));
+  const { x0, y0, y1 } = chart.box, step = Math.min(ROW, (y0 - y1) / Math.max(shown.length, 1));
   shown.forEach((s, k) => {
     const top = y1 + k * step, colour = paint(s.colour), end = chart.x(s.mean[0]);
     const bar = isDotted ? svg("circle", { cx: end, cy: top + step * 0.75, r: 4.5, fill: s.is_dashed ? "none" : colour, stroke: colour, "stroke-width": 1.6 }) : svg("rect", { x: x0, y: top + step * 0.55, width: Math.max(end - x0, 1) || 1, height: step * 0.4, fill: colour, opacity: s.is_dashed ? 0.5 : 0.9, stroke: s.is_dashed ? colour : null, "stroke-dasharray": s.is_dashed ? "4 3" : null });
-    chart.inside.append(bar, svg("text", { class: "name", x: x0 + 3, y: top + step * 0.46 }, s.name));
+    chart.inside.append(bar, svg("text", { class: "name", x: x0 + 3, y: top + step * 0.4 }, s.name));
     if (s.high[0] !== s.mean[0]) chart.inside.append(svg("line", { class: "axis", x1: Math.max(chart.x(floor(panel, s, 0)), x0), x2: chart.x(s.high[0]), y1: top + step * 0.75, y2: top + step * 0.75, "stroke-width": 1.4 }));
     chart.spots.push({ x: Math.max(end, x0) || x0, y: top + step * 0.75, text: told(s, 0) });
     bar.addEventListener("pointermove", (event) => { event.stopPropagation(); tip([entry(s, 0)], event.clientX, event.clientY); });

@@ -108,11 +108,14 @@ def _cell(content: Any) -> str:
 
 def _section(one: Section) -> str:
     charts = "\n".join(
-        f'<figure class="chart" data-chart="{escape(chart.name)}">{_heading(chart, one)}'
+        f'<figure class="chart" data-chart="{escape(chart.name)}" '
+        f'style="--panels: {min(len(chart.panels), 3)}; --columns: {chart.num_columns}">'
+        f"{_heading(chart, one)}"
         f"<figcaption>{escape(chart.caption)}</figcaption></figure>"
         for chart in one.charts
     )
-    content = "\n".join((f"<h2>{escape(one.title)}</h2>", one.body, charts, one.after))
+    together = f'<div class="charts">{charts}</div>' if charts else ""
+    content = "\n".join((f"<h2>{escape(one.title)}</h2>", one.body, together, one.after))
     return f'<section id="{one.anchor}">{content}</section>'
 
 

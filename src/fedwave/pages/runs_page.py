@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from fedwave import __version__
 from fedwave.errors import RunError
-from fedwave.intervals import interval
-from fedwave.pages.page import Section, html_table, page
+from fedwave.pages.page import Html, Section, html_table, page
 from fedwave.plots.batteries import CAPTION, battery_panels
 from fedwave.plots.chart import Chart, ChartPanel, Series, looks_of, series_over_seeds
 from fedwave.plots.runs import run_chart
 from fedwave.plots.theory import theory_chart
 from fedwave.runs.batteries import HOUR_S, battery_history
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
+from fedwave.runs.comparison import Comparison, compare_runs
+from fedwave.runs.message import message_of
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, ROUNDS, read_table
+from fedwave.runs.text_table import Best
 from fedwave.runs.theory_rows import (
     CONSTANTS,
     SAYINGS,
@@ -42,47 +47,70 @@ TERMS = (
 )
 
 
-def runs_page(runs: Sequence[FinishedRun]) -> str:
-    """Return the page of some runs; those of one name and setting are one curve, averaged over seeds."""
+def runs_page(
+    runs: Sequence[FinishedRun],
+    *,
+    baseline: str | None = None,
+    target: float | None = None,
+    made_at: datetime | None = None,
+) -> str:
+    """Return the page of some runs; those of one name and setting are one curve, averaged over seeds.
+
+    ``baseline`` and ``target`` are those of ``compare_runs``; ``made_at`` is by default now.
+    """
+    comparison = compare_runs(runs, baseline=baseline, target=target)
     groups = group_by_name(runs)
+    over_cell = {name: group for name, group in groups.items() if group[0].has_cell}
+    selection = _selection(groups)
     sections = [
-        Section("results", "Results", _final(groups, runs), [run_chart(runs)]),
-        *_selection(groups),
-        *_over_a_cell({name: group for name, group in groups.items() if group[0].has_cell}),
+        Section(
+            "results", "Results", _tables(comparison), [run_chart(runs), *(() if over_cell else selection)]
+        ),
+        *_over_a_cell(over_cell, selection),
         *_theory(groups),
         *_batteries(runs, groups),
         Section("differences", "What differs between the runs", _differences(groups)),
         Section("settings", "All settings", _settings(groups)),
+        Section("again", "How to make it again", _commands(runs, baseline, target)),
     ]
-    count = len(runs)
-    about = f"{count} run{'s' if count > 1 else ''}, read by fedwave {__version__}."
-    return page("fedwave: " + ", ".join(groups)[:120], f'<p class="soft">{about}</p>', sections)
+    count, when = len(runs), (made_at or datetime.now(UTC)).strftime("%d %B %Y, %H:%M %Z")
+    about = f"{count} run{'s' if count > 1 else ''}, read by fedwave {__version__} on {when}. "
+    about += message_of(comparison)
+    return page("fedwave: " + ", ".join(groups)[:120], f'<p class="soft">{escape(about)}</p>', sections)
 
 
-def _final(groups: Groups, runs: Sequence[FinishedRun]) -> str:
-    metric = common_metric(runs)
-    scale = 100.0 if metric.is_share else 1.0
-    judged = metric.name.replace("_", " ") + (" [%]" if metric.is_share else "")
-    carbon = ("gCO2",) if any(run.carbon_intensity_g_per_kwh is not None for run in runs) else ()
-    rows = [
-        [
-            name,
-            group[0].experiment.data.dataset.kind,
-            ", ".join(str(run.experiment.seed) for run in group),
-            "/".join(sorted({str(run.num_rounds) for run in group})),
-            interval([scale * run.last(f"heldout_{metric.name}") for run in group]),
-            interval([run.last("heldout_loss") for run in group]),
-            interval([run.last("cumulative_energy_j") for run in group]),
-            interval([run.last("cumulative_delay_s") for run in group]),
-            *([interval([run.carbon_g(run.last("cumulative_energy_j")) for run in group])] if carbon else []),
-        ]
-        for name, group in groups.items()
+def _tables(comparison: Comparison) -> str:
+    """Return what the settings came to and paid, beside the baseline, with the numbers as a file."""
+    parts = [
+        html_table(table.header, [[_bold(cell) for cell in row] for row in table.rows])
+        for table in (comparison.final, comparison.costs)
     ]
-    header = ("run", "dataset", "seeds", "rounds", judged, "held-out loss", "joules", "seconds", *carbon)
-    return html_table(header, rows)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in comparison.notes)
+    link = f'<a download="comparison.csv" href="data:text/csv;charset=utf-8,{quote(comparison.to_csv())}">'
+    download = f"<p>{link}Download as CSV</a>, in full precision; the best of each column is bold.</p>"
+    return f'{"".join(parts)}<ul class="soft">{notes}</ul>{download}'
 
 
-def _selection(groups: Groups) -> list[Section]:
+def _bold(cell: str) -> str:
+    return Html(f"<b>{escape(cell)}</b>") if isinstance(cell, Best) else cell
+
+
+def _commands(runs: Sequence[FinishedRun], baseline: str | None, target: float | None) -> str:
+    options = [f"--baseline {shlex.quote(baseline)}"] if baseline is not None else []
+    options += [f"--target {target:g}"] if target is not None else []
+    folders = [shlex.quote(str(run.path)) for run in runs]
+    lines = [
+        f"fedwave run {folder}/config.toml --out again/{shlex.quote(run.path.name)}"
+        for folder, run in zip(folders, runs, strict=True)
+    ]
+    page_line = " ".join(["fedwave report", *folders, *options])
+    return (
+        f"<p>This page:</p><pre><code>{escape(page_line)}</code></pre>"
+        f"<p>Its runs, from their own settings:</p><pre><code>{escape(chr(10).join(lines))}</code></pre>"
+    )
+
+
+def _selection(groups: Groups) -> list[Chart]:
     """Return how often each device was selected, most often first: a fair scheme draws a flat line."""
     series = []
     for name, group in groups.items():
@@ -112,8 +140,7 @@ def _selection(groups: Groups) -> list[Section]:
     panel = ChartPanel(
         "", "devices, the most selected first", "rounds in which it was selected [%]", tuple(series)
     )
-    chart = Chart("selection", "Who was selected", "Each device's share of rounds, sorted.", (panel,), 1)
-    return [Section("selection", "Who was selected how often", "", [chart])]
+    return [Chart("selection", "Who was selected", "Each device's share of rounds, sorted.", (panel,), 1)]
 
 
 def _devices(run: FinishedRun) -> list[int] | None:
@@ -158,11 +185,12 @@ def _death(found: Mapping[str, float] | None, metric: str, *, is_share: bool) ->
     return f"{at}, at {100.0 * judged:.3g} %" if is_share else f"{at}, at {judged:.3g}"
 
 
-def _over_a_cell(groups: Groups) -> list[Section]:
+def _over_a_cell(groups: Groups, selection: list[Chart]) -> list[Section]:
     if not groups:
         return []
+    charts = [*selection, *_per_device(groups), _phases(groups)]
     return [
-        Section("energy", "Where the energy went", "", [_phases(groups), *_per_device(groups)]),
+        Section("energy", "Who was selected, and where the energy went", "", charts),
         Section("objective", "What the allocation aimed at", "", [_terms(groups)]),
     ]
 
@@ -201,7 +229,7 @@ def _per_device(groups: Groups) -> list[Chart]:
             )
     if not series:
         return []
-    panel = ChartPanel("", "devices, the thirstiest first", "energy of all rounds [J]", tuple(series))
+    panel = ChartPanel("", "devices, highest first", "energy of all rounds [J]", tuple(series))
     return [Chart("per-device", "Energy by device", "Each device's joules, sorted.", (panel,), 1)]
 
 
@@ -240,7 +268,9 @@ def _theory(groups: Groups) -> list[Section]:
 
 def _flat_settings(run: FinishedRun) -> dict[str, Any]:
     settings = flatten(run.experiment.model_dump(mode="json", exclude_none=True))
-    return {key: value for key, value in settings.items() if key not in ("seed", "name")}
+    return {
+        key.removesuffix(".kind"): value for key, value in settings.items() if key not in ("seed", "name")
+    }
 
 
 def _differences(groups: Groups) -> str:

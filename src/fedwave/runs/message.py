@@ -29,10 +29,12 @@ def message_of(comparison: Comparison, measure: str | None = None) -> str:
     cell = comparison.rows[name][found.name]
     assert cell.paired is not None  # has pairs
     count, base = cell.paired.count, comparison.baseline
-    seeds = "one seed" if count == 1 else f"{count} seeds"
     middle, nothing = estimate_of(cell.paired)[0], 1.0 if found.has_ratio else 0.0
-    gap = f"{_gap(comparison, found, cell.paired)} ({seeds})"
-    if cell.p_value >= LEVEL or middle == nothing:  # NaN: one seed, or the same in all of them
+    gap = _gap(comparison, found, cell.paired)
+    if count == 1:
+        return f"{name} beside {base}, on one seed: {gap}"
+    gap += f" ({count} seeds)"
+    if cell.p_value >= LEVEL or middle == nothing:  # NaN: the same in all seeds
         return f"{name} and {base} cannot be told apart: {gap}"
     if (middle > nothing) != found.is_better_high:
         return f"Nobody beats {base}; next is {name}: {gap}"
