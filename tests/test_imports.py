@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"server", "theory", "simulation", "experiments", "runs", "longterm", "plots", "pages", "reproduce"}
     | {"explore"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
-    "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs"},
+    "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs", "plots"},
     "testing": GROUND | DISCIPLINES | {"server"},
 }
 

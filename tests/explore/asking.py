@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fedwave.explore.api import Api
@@ -30,9 +31,9 @@ class Answered:
 class Page:
     """What a browser would send to the explorer, and what others might."""
 
-    def __init__(self, *shown: str, num_devices: int | None = 30) -> None:
+    def __init__(self, *shown: str, num_devices: int | None = 30, offered: Path | None = None) -> None:
         sources, runs, first = open_all(shown)
-        self.api = Api(sources, runs, first, num_devices=num_devices)
+        self.api = Api(sources, runs, first, num_devices=num_devices, offered=offered)
         self.guard = Guard(port=PORT)
         self.app = build_app(self.api, self.guard)
 

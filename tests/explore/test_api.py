@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fedwave.allocation import METHODS
 from tests.explore.asking import Page, question
+from tests.runs.written_runs import write_run
 
 
 def test_the_page_starts_with_all_cells(page: Page) -> None:
@@ -106,3 +108,34 @@ def test_the_curve_over_the_delay_is_of_one_block_each(page: Page) -> None:
     answer = page.ask("curve", question(page, access="tdma"))
     assert answer.status == 422
     assert 'is of one block each, got access "tdma"' in answer.json["error"]
+
+
+def test_runs_are_offered_and_shown_when_asked_for(tmp_path: Path) -> None:
+    offered = Page(offered=tmp_path / "runs")
+    assert (offered.ask("start").json["num_offered"], offered.ask("open-runs").status) == (0, 422)
+    (tmp_path / "runs").mkdir()
+    assert offered.ask("start").json["num_offered"] == 0
+    for seed in (1, 0):
+        write_run(tmp_path / "runs" / f"a-{seed}", "A", [0.1 + seed], seed=seed)
+    start = offered.ask("start").json
+    assert (start["num_runs"], start["num_offered"], start["offered"]) == (0, 2, str(tmp_path / "runs"))
+    assert offered.ask("runs").json["runs"] == []
+    elsewhere = {"path": "/etc", "folder": "/etc"}
+    assert offered.ask("open-runs", elsewhere).json == {"num_runs": 2}  # what else is asked for is not read
+    answer = offered.ask("runs").json
+    assert [run["seed"] for run in answer["runs"]] == [0, 1]
+    assert answer["means"]["groups"] == [{"name": "A", "runs": [0, 1]}]
+    assert answer["means"]["curves"]["rounds"]["metric"][0]["mean"] == pytest.approx([0.6])
+    again = offered.ask("runs", {"stamp": answer["stamp"]}).json
+    assert again == {"stamp": answer["stamp"], "runs": None, "means": None}
+    assert Page().ask("open-runs").json == {"num_runs": 0}
+
+
+def test_a_bad_folder_keeps_its_place_among_the_means(tmp_path: Path) -> None:
+    for seed in range(3):
+        write_run(tmp_path / f"a-{seed}", "A", [0.3 * seed], seed=seed)
+    (tmp_path / "a-1" / "rounds.csv").write_text("round,heldout_accuracy\nnonsense,1\n")
+    answer = Page(str(tmp_path)).ask("runs").json
+    assert "error" in answer["runs"][1]
+    assert answer["means"]["groups"] == [{"name": "A", "runs": [0, 2]}]
+    assert answer["means"]["curves"]["rounds"]["metric"][0]["mean"] == pytest.approx([0.3])

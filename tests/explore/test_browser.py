@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from fedwave.allocation import METHODS
+from fedwave.plots.chart import looks_of
 from fedwave.wireless.settings.load import load_cell
 from tests.explore.conftest import HOSTILE
+from tests.runs.written_runs import write_run
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]
@@ -27,7 +29,7 @@ READY = "body[data-state=ready]"
 
 
 @contextmanager
-def explorer(*words: str) -> Iterator[str]:
+def explorer(*words: str, folder: Path | None = None) -> Iterator[str]:
     """Start the command as a user does, and give the address that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
     started = subprocess.Popen(
@@ -35,6 +37,7 @@ def explorer(*words: str) -> Iterator[str]:
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
+        cwd=folder,
     )
     try:
         assert started.stdout is not None
@@ -81,6 +84,7 @@ def opened(browser: Any, address: str, *, width: int = 1280, theme: str = "light
         lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None,
     )
     page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("response", lambda answer: wrong.append(answer.text()) if answer.status == 422 else None)
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
     home = re.match(r"http://[^/]*/", address)
     assert home is not None
@@ -461,6 +465,45 @@ def test_runs_are_shown_while_they_go_on_and_names_are_no_html(
             assert page.locator("#card-loss path.run-line").count() == 1
         for card in ("fate", "energy"):
             assert page.locator(f"#card-{card} svg").count() == 1
+
+
+def test_runs_of_this_folder_are_offered_and_averaged_over_seeds(browser: Any, tmp_path: Path) -> None:
+    names = ["URAL (optimal)", "NUFM-Greedy", "Mine"]
+    for at, name in enumerate(names):
+        for seed in range(3):
+            values = [0.1 * (at + 1) + 0.05 * seed, 0.2 * (at + 1)]
+            run = write_run(tmp_path / "runs" / f"{at}-{seed}", name, values, over_cell=True, seed=seed)
+            (run.path / "devices.csv").write_text(
+                "round,device,is_selected,is_received,block,transmit_power_w,upload_time_s,upload_energy_j\n"
+                "0,0,1,1,0,0.1,2.0,0.2\n1,0,0,0,-1,0,0,0\n"
+            )
+    with explorer("paper", "-n", "12", folder=tmp_path) as address, opened(browser, address) as page:
+        page.click("#tab-runs")
+        page.click("#show-runs")
+        page.wait_for_selector("#runs[data-state=ready]")
+        lines = "#card-metric path.run-line:not(.faint)"
+        assert page.locator(lines).count() == 3
+        assert page.locator("#card-metric path.run-line.faint").count() == 9
+        looks = looks_of(names)
+        drawn = page.locator(lines).evaluate_all("all => all.map(p => getComputedStyle(p).stroke)")
+        for name, colour in zip(names, drawn, strict=True):
+            red, green, blue = (int(part) for part in re.findall(r"\d+", colour))
+            assert f"#{red:02X}{green:02X}{blue:02X}" == looks[name]["colour"].upper(), name
+        page.locator("#card-metric svg").focus()
+        page.keyboard.press("ArrowRight")
+        assert re.search(r"3 seeds\nrounds: 1\naccuracy: \d+", page.inner_text("#tooltip"))
+        page.click("[data-axis=cumulative_energy_j]")
+        assert page.locator(lines).count() == 3
+        page.click("[data-average=each]")
+        assert page.locator(lines).count() == 9
+        assert page.get_attribute("[data-average=each]", "aria-pressed") == "true"
+
+
+def test_without_any_runs_the_tab_says_how_to_make_some(browser: Any, tmp_path: Path) -> None:
+    with explorer("paper", "-n", "12", folder=tmp_path) as address, opened(browser, address) as page:
+        page.click("#tab-runs")
+        assert "fedwave run digits/ural" in page.inner_text("#runs")
+        assert page.locator("#show-runs").count() == 0
 
 
 def assignment_of_run(page: Any) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 
 import typer
+
+DEFAULT_RUNS = "runs"  # where `fedwave run` puts them
 
 
 def explore(
@@ -34,7 +37,8 @@ def explore(
     from fedwave.explore.workbench import open_all
 
     sources, runs, first = open_all(shown or [])
-    api = Api(sources, runs, first, num_devices=devices, seed=seed)
+    offered = None if runs else Path(DEFAULT_RUNS)
+    api = Api(sources, runs, first, num_devices=devices, seed=seed, offered=offered)
     if as_json:
         if not first:
             raise ConfigError("--json prints the numbers of a cell, got run folders alone. Name a cell.")

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedwave import __version__
@@ -15,12 +16,13 @@ from fedwave.errors import ConfigError, FedwaveError, did_you_mean
 from fedwave.explore.answer import curve_of, front_of, map_of, methods_of
 from fedwave.explore.export import as_problem_file, as_python, as_toml
 from fedwave.explore.source import CellView, Source
-from fedwave.explore.workbench import Workbench
+from fedwave.explore.workbench import Workbench, folders_in, runs_in
 from fedwave.settings import validate
 from fedwave.wireless.describe.cell import describe_cell
 
 if TYPE_CHECKING:  # cells are shown without it
     from fedwave.explore.run_view import RunView
+    from fedwave.runs.compare import FinishedRun
 
 Asked = dict[str, Any]
 _MOST_PAIRS = 4_000_000  # devices times blocks
@@ -36,6 +38,7 @@ class Api:
     first_source: str = ""  # empty: runs come first
     num_devices: int | None = None  # at first; None: as a file says, or 100
     seed: int | None = None
+    offered: Path | None = None  # a folder whose runs the page offers where none is named
 
     def answers(self) -> dict[str, Callable[[Asked], Any]]:
         """Return every question by its name."""
@@ -48,6 +51,7 @@ class Api:
             "front": self.front,
             "export": self.export,
             "runs": self.run_curves,
+            "open-runs": self.open_runs,
             "run-devices": lambda asked: self._run(asked).devices(),
             "run-places": lambda asked: self._run(asked).places(),
             "run-round": lambda asked: self._run(asked).round(_whole(asked, "round")),
@@ -66,6 +70,8 @@ class Api:
                 for access in ACCESSES
             },
             "num_runs": len(self.runs),
+            "offered": None if self.offered is None else str(self.offered),
+            "num_offered": 0 if self.offered is None else len(folders_in(self.offered)),
         }
 
     def defaults(self, asked: Asked) -> dict[str, Any]:
@@ -134,15 +140,30 @@ class Api:
         return {"text": kinds[kind]()}
 
     def run_curves(self, asked: Asked) -> dict[str, Any]:
-        """Return the curves of all runs, or only that nothing is new."""
-        found = []
+        """Return the curves of all runs and their means over seeds, or only that nothing is new."""
+        from fedwave.explore.seed_means import seed_means  # with the runs' tables; cells need none
+
+        found: list[dict[str, Any]] = []
+        snapshots: list[FinishedRun | None] = []
         for run in self.runs:
             try:
-                found.append(run.curves())
+                snapshots.append(run.snapshot())
+                found.append(run.curves(snapshots[-1]))
             except FedwaveError as error:  # one bad folder does not hide the others
+                del snapshots[len(found) :]
+                snapshots.append(None)
                 found.append({"path": str(run.path), "error": str(error)})
         stamp = _digest(found)
-        return {"stamp": stamp, "runs": None if asked.get("stamp") == stamp else found}
+        if asked.get("stamp") == stamp:
+            return {"stamp": stamp, "runs": None, "means": None}
+        return {"stamp": stamp, "runs": found, "means": seed_means(snapshots)}
+
+    def open_runs(self, asked: Asked) -> dict[str, Any]:
+        """Show the runs that are offered, as if their folder had been named; the page can name no other."""
+        del asked
+        if not self.runs and self.offered is not None:
+            self.runs = runs_in(self.offered)
+        return {"num_runs": len(self.runs)}
 
     def report(self, source: Source, view: CellView) -> dict[str, Any]:
         """Return every method's numbers of a view, as ``fedwave explore --json`` prints them."""

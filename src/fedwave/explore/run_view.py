@@ -53,14 +53,17 @@ class RunView:
     def _devices(self) -> LiveTable:
         return LiveTable(self.path / DEVICES)
 
-    def curves(self) -> dict[str, Any]:
-        """Return the run's name and its curves by rounds."""
+    def snapshot(self) -> FinishedRun:
+        """Return the run as far as it has come."""
         with self._lock:
             self._rounds.refresh()
             columns = self._rounds.columns
-        experiment = self.experiment
-        run = FinishedRun(self.path, experiment, columns or {"round": np.zeros(0, dtype=np.int64)})
-        metric = run.metric
+        return FinishedRun(self.path, self.experiment, columns or {"round": np.zeros(0, dtype=np.int64)})
+
+    def curves(self, run: FinishedRun | None = None) -> dict[str, Any]:
+        """Return the run's name and its curves by rounds; of a snapshot, or as far as it has come."""
+        run = self.snapshot() if run is None else run
+        experiment, metric = run.experiment, run.metric
         return {
             "name": experiment.name,
             "path": str(self.path),
@@ -74,7 +77,7 @@ class RunView:
             "metric": {"name": metric.name.replace("_", " "), "is_share": metric.is_share},
             "curves": {name: json_value(run.curve(name)) for name in _CURVES}
             | {"metric": json_value(run.heldout_metric)},
-            "notes": list(columns.get("note", [])),
+            "notes": list(run.columns.get("note", [])),
         }
 
     def devices(self) -> dict[str, Any]:

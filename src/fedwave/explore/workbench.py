@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedwave.allocation import AllocationProblem
 from fedwave.allocation.access.checks import ACCESSES
-from fedwave.errors import ConfigError, FedwaveError, did_you_mean
+from fedwave.errors import ConfigError, FedwaveError, RunError, did_you_mean
 from fedwave.explore.source import CellView, Source
 from fedwave.server import problem_of_cell
 from fedwave.server.draws import draw_contribution
@@ -103,7 +103,7 @@ def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
         elif word in CELL_PRESETS and not (Path(word) / "config.toml").is_file():
             named.append(word)
         elif Path(word).is_dir():
-            runs += _runs(Path(word))
+            runs += runs_in(Path(word))
         else:
             raise ConfigError(
                 f'"{word}" is no cell file (.toml), cell preset or run folder. '
@@ -113,9 +113,19 @@ def open_all(words: Iterable[str]) -> tuple[Workbench, list[RunView], str]:
     return Workbench.of([*files, *map(Source.preset, CELL_PRESETS)]), runs, first
 
 
-def _runs(path: Path) -> list[RunView]:
+def runs_in(path: Path) -> list[RunView]:
     """Return the run in a folder, or all that it holds."""
     from fedwave.explore.run_view import RunView  # cells are shown without it
     from fedwave.runs.listing import run_folders
 
     return [RunView.open(folder) for folder in run_folders([path])]
+
+
+def folders_in(path: Path) -> list[Path]:
+    """Return the run folders in a folder; none where it does not exist or holds none."""
+    from fedwave.runs.listing import run_folders
+
+    try:
+        return run_folders([path]) if path.is_dir() else []
+    except RunError:
+        return []

@@ -4,6 +4,7 @@ import { Chart, range } from "./chart.js";
 import { digits, el, si, svg, tip, pointIn } from "./dom.js";
 import { CellMap } from "./map.js";
 import { saveButtons } from "./save.js";
+import { word } from "./words.js";
 
 const AXES = { rounds: "rounds", cumulative_delay_s: "seconds on the cell's clock", cumulative_energy_j: "joules of all devices" };
 // A scheme has its colour, as in every picture (SCHEME_COLOURS in plots/style.py); other runs have one by their place.
@@ -11,18 +12,44 @@ const SCHEMES = {
   "NUFM": "nufm", "Per-FedAvg": "per-fedavg", "FedAvg": "fedavg", "URAL (optimal)": "ural", "URAL (IVES)": "ural-ives", "NUFM-Greedy": "nufm-greedy", "NUFM-Random": "nufm-random",
   "RU-Greedy": "ru-greedy", "RU-Random": "ru-random", "Threshold": "threshold", "Value-rate": "value-rate", "Proportional fair": "proportional-fair",
 };
-const looksOf = (name, k) => (Object.hasOwn(SCHEMES, name) ? `q-${SCHEMES[name]}` : `r${k % 6}`);
+// Other runs have a colour that no scheme here has, the same for all seeds of a setting: as `looks_of` in plots/chart.py.
+const FREE = ["nufm-greedy", "ural-ives", "ural", "ru-greedy", "per-fedavg", "fedavg", "nufm", "ru-random"]; // whose colours these are
+function looksOf(names) {
+  const isScheme = (name) => Object.hasOwn(SCHEMES, name), taken = new Set(names.filter(isScheme).map((name) => SCHEMES[name]));
+  const left = FREE.filter((one) => !taken.has(one)), free = left.length ? left : FREE;
+  const others = names.filter((name) => !isScheme(name));
+  return new Map(names.map((name) => [name, `q-${isScheme(name) ? SCHEMES[name] : free[others.indexOf(name) % free.length]}${!isScheme(name) && others.indexOf(name) >= free.length ? " dashed" : ""}`]));
+}
 const EVERY_MS = 1500;
 const MOST_BARS = 80;
+const MOST_THREADS = 5; // seeds that are drawn one by one; of more, their interval
 const TITLED = { left: 58, right: 16, top: 28, bottom: 38 }; // room for a title above the axes
 
 export class RunTab {
-  constructor(panel, numRuns) {
-    Object.assign(this, { panel, axis: "rounds", run: 0, round: null, stamp: null, numRuns });
-    if (numRuns === 0) {
-      panel.replaceChildren(el("p", { class: "empty" }, "No runs were named. Start with ", el("code", {}, "fedwave explore RUN_DIR …"), " to see runs here, also while they run."));
-      return;
-    }
+  constructor(panel, start) {
+    Object.assign(this, { panel, axis: "rounds", run: 0, round: null, stamp: null, numRuns: start.num_runs });
+    if (this.numRuns === 0) this.offer(start); else this.build();
+  }
+
+  // Without runs: how to name some, and those that lie where `fedwave run` puts them.
+  offer({ offered, num_offered: count }) {
+    const show = async () => {
+      try {
+        this.numRuns = (await ask("open-runs")).num_runs;
+        this.build();
+        this.watch();
+      } catch (error) {
+        showError(error);
+      }
+    };
+    this.panel.replaceChildren(el("div", { class: "empty" },
+      count > 0 ? el("p", {}, el("button", { type: "button", id: "show-runs", class: "main", onclick: show }, `Show the ${count === 1 ? "run" : `${count} runs`} in ./${offered}`)) : null,
+      count > 0 ? null : el("p", {}, "There are no runs yet. Make some with ", el("code", {}, "fedwave run digits/ural"), offered ? `: they are put in ./${offered}, and offered here.` : "."),
+      el("p", {}, "Or start with ", el("code", {}, "fedwave explore RUN_DIR …"), " to see runs here, also while they run; a folder of runs is all of its runs.")));
+  }
+
+  build() {
+    const { panel } = this;
     this.cards = {};
     this.list = el("div", { class: "scroll" });
     this.segment = el("span", { class: "segment", role: "group", "aria-label": "Horizontal axis" }, Object.entries({ rounds: "Rounds", cumulative_delay_s: "Seconds", cumulative_energy_j: "Joules" }).map(([key, words]) =>
@@ -30,10 +57,12 @@ export class RunTab {
     this.choice = el("select", { id: "run-choice", onchange: () => { this.run = Number(this.choice.value); this.round = null; this.places = null; this.detail().catch(showError); } });
     this.slider = el("input", { type: "range", id: "round-slider", min: 0, max: 0, step: 1, value: 0, "aria-label": "Round", oninput: () => { this.round = Number(this.slider.value); this.replay().catch(showError); } });
     this.output = el("output", { for: "round-slider" });
+    this.average = el("span", { class: "segment", role: "group", "aria-label": "What is drawn", hidden: true }, [["each", "Each run"], ["mean", "Mean over seeds"]].map(([key, words]) =>
+      el("button", { type: "button", "data-average": key, onclick: () => this.setAverage(key === "mean") }, words)));
     panel.replaceChildren(
       el("div", { class: "cards" },
         el("section", { class: "card c12", id: "card-list", "aria-label": "Runs" }, this.list),
-        el("div", { class: "bar c12 card-free" }, el("label", {}, "Against"), this.segment),
+        el("div", { class: "bar c12 card-free" }, el("label", {}, "Against"), this.segment, this.average),
         this.card("loss", "Held-out loss after adaptation", "c4"), this.card("metric", "Held-out metric", "c4"), this.card("train", "Loss of the computing devices", "c4"),
         el("div", { class: "bar c12 card-free" }, el("label", { for: "run-choice" }, "Look into"), this.choice),
         this.card("replay", "The allocation, round by round", "c7 tall", el("div", { class: "replay" }, el("button", { type: "button", id: "play", onclick: () => this.play() }, "Play"), this.slider, this.output)),
@@ -58,6 +87,7 @@ export class RunTab {
         if (answer.runs) {
           this.stamp = answer.stamp;
           this.runs = answer.runs;
+          this.means = answer.means;
           this.draw();
           await this.detail();
         }
@@ -71,17 +101,35 @@ export class RunTab {
     this.isWatching = false;
   }
 
+  setAverage(isMean) {
+    this.isMean = isMean;
+    this.draw();
+  }
+
   setAxis(key) {
     this.axis = key;
     for (const button of this.segment.children) button.setAttribute("aria-pressed", String(button.dataset.axis === key));
     this.draw();
   }
 
+  // Runs that belong together, as the server groups them; each by itself where it cannot.
+  groups() {
+    const found = this.means.groups;
+    return found.length ? found : this.runs.flatMap((run, k) => (run.error ? [] : [{ name: run.name, runs: [k] }]));
+  }
+
   draw() {
-    this.list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["run", "rounds", "state", "method", "loss", "metric", "time", "energy", "folder"].map((words, k) => el("th", { class: [2, 3, 8].includes(k) ? "word" : "" }, words)))),
+    const groups = this.groups(), colours = looksOf([...new Set(groups.map((group) => group.name))]);
+    const looks = (k) => colours.get(groups.find((group) => group.runs.includes(k))?.name) ?? "";
+    this.looks = looks;
+    const hasSeeds = this.means.groups.some((group) => group.runs.length > 1);
+    this.isMean = hasSeeds && (this.isMean ?? true);
+    this.average.hidden = !hasSeeds;
+    for (const button of this.average.children) button.setAttribute("aria-pressed", String((button.dataset.average === "mean") === this.isMean));
+    this.list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["run", "rounds", "state", "method", "loss", "metric", "time", "energy", "folder"].map((words, k) => el("th", { class: [2, 3, 8].includes(k) ? "word" : "", ...(["loss", "time", "energy"].includes(words) ? word(words) : {}) }, words)))),
       el("tbody", {}, this.runs.map((run, k) => (run.error
         ? el("tr", {}, el("td", {}, run.path), el("td", { class: "word", colspan: 8 }, run.error))
-        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch ${looksOf(run.name, k)}` }), `${run.name}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
+        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch ${looks(k)}` }), `${run.name}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
           el("td", { class: "word" }, run.is_finished ? "finished" : run.num_rounds < run.planned_rounds ? "running or stopped" : "ending"), el("td", { class: "word" }, run.method ?? "no cell"),
           el("td", {}, digits(lastOf(run.curves.heldout_loss))), el("td", {}, metricText(run, lastOf(run.curves.metric))), el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_delay_s), run.is_normalised ? "" : "s") : "–"),
           el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_energy_j), run.is_normalised ? "" : "J") : "–"), el("td", { class: "word" }, run.path)))))));
@@ -99,23 +147,56 @@ export class RunTab {
     this.plot("train", good, "train_loss", "loss");
   }
 
+  // Means over seeds with their 95 % intervals; an interval that is much wider than the curves is cut off.
+  plotMeans(key, name, label, format) {
+    const { body, note } = this.cards[key];
+    const groups = this.groups(), colours = looksOf([...new Set(groups.map((group) => group.name))]);
+    const lines = this.means.curves[this.axis][name].map((one) => ({ ...one, label: groups[one.group].name, at: one.x.map((_, k) => k).filter((k) => one.mean[k] !== null) })).filter((one) => one.at.length > 0);
+    const short = groups.length - new Set(lines.map((one) => one.group)).size;
+    const isFew = groups.every((group) => group.runs.length <= MOST_THREADS);
+    note.textContent = `Mean over seeds${isFew ? "; a faint line is one seed" : " and its 95 % interval"}${this.axis === "rounds" ? "" : ", where all seeds have come"}.${short && this.axis !== "rounds" ? " Runs without a cell have no seconds and joules." : ""}`;
+    if (lines.length === 0) { body.replaceChildren(el("p", { class: "empty" }, "Nothing was measured yet.")); return; }
+    const log = this.axis !== "rounds" && spanOf(lines.map((one) => ({ points: one.at.map((k) => [one.x[k]]) }))) > 8;
+    const means = lines.flatMap((one) => one.at.map((k) => one.mean[k])), room = Math.max(...means) - Math.min(...means) || Infinity;
+    const edges = isFew ? lines.flatMap((one) => groups[one.group].runs.flatMap((run) => this.points(this.runs[run], name).map(([, y]) => y)))
+      : lines.flatMap((one) => one.at.flatMap((k) => [one.low[k] ?? one.mean[k], one.high[k] ?? one.mean[k]]));
+    const domain = range([Math.max(Math.min(...edges), Math.min(...means) - room), Math.min(Math.max(...edges), Math.max(...means) + room)]);
+    const chart = new Chart({ width: 390, height: 250, label: `mean ${label} against ${AXES[this.axis]}`,
+      x: { label: AXES[this.axis], domain: range(lines.flatMap((one) => one.at.map((k) => one.x[k])), 0.03, log), log, format: (value) => digits(value, 3) }, y: { label, domain, format } });
+    for (const one of lines) {
+      const looks = colours.get(one.label);
+      if (!isFew) chart.band(one.at.filter((k) => one.low[k] !== null).map((k) => [one.x[k], one.low[k], one.high[k]]), `seed-band ${looks}`);
+      else if (one.seeds > 1) for (const run of groups[one.group].runs) chart.line(this.points(this.runs[run], name), `run-line faint ${looks}`);
+      chart.line(one.at.map((k) => [one.x[k], one.mean[k]]), `run-line ${looks}`);
+      for (const k of one.at) chart.spot(one.x[k], one.mean[k], `${one.label}, ${one.seeds} seed${one.seeds > 1 ? "s" : ""}\n${AXES[this.axis]}: ${digits(one.x[k])}\n${label}: ${format(one.mean[k])}${one.high[k] === null || one.seeds < 2 ? "" : ` ± ${format(one.high[k] - one.mean[k])}`}`);
+      const last = one.at.at(-1);
+      chart.dot(one.x[last], one.mean[last], `run-dot ${looks}`, null, 3.5);
+    }
+    body.replaceChildren(chart.node);
+  }
+
+  // A run's curve against the chosen axis; a row holds what is true after its round.
+  points(run, name) {
+    const x = this.axis === "rounds" ? run.curves[name].map((_, k) => k + 1) : run.curves[this.axis];
+    return x.map((value, k) => [value, run.curves[name][k]]).filter(([value, y]) => value !== null && y !== null);
+  }
+
   plot(key, runs, name, label, format = digits) {
+    if (this.isMean) { this.plotMeans(key, name, label, format); return; }
     const { body, note } = this.cards[key];
     const usable = runs.filter((run) => this.axis === "rounds" || run.has_cell);
     note.textContent = usable.length < runs.length ? "Runs without a cell have no seconds and joules." : "";
-    // A row holds what is true after its round.
-    const xOf = (run) => (this.axis === "rounds" ? run.curves[name].map((_, k) => k + 1) : run.curves[this.axis]);
-    const lines = usable.map((run) => ({ run, points: xOf(run).map((x, k) => [x, run.curves[name][k]]).filter(([x, y]) => x !== null && y !== null) }));
+    const lines = usable.map((run) => ({ run, points: this.points(run, name) }));
     const all = lines.flatMap((line) => line.points);
     if (all.length === 0) { body.replaceChildren(el("p", { class: "empty" }, "Nothing was measured yet.")); return; }
     const log = this.axis !== "rounds" && spanOf(lines) > 8;
     const chart = new Chart({ width: 390, height: 250, label: `${label} against ${AXES[this.axis]}`,
       x: { label: AXES[this.axis], domain: range(all.map(([x]) => x), 0.03, log), log, format: (value) => digits(value, 3) }, y: { label, domain: range(all.map(([, y]) => y)), format } });
     for (const { run, points } of lines) {
-      chart.line(points, `run-line ${looksOf(run.name, run.k)}`);
+      chart.line(points, `run-line ${this.looks(run.k)}`);
       points.forEach(([x, y], k) => {
         chart.spot(x, y, `${run.name}, seed ${run.seed}\n${AXES[this.axis]}: ${digits(x)}\n${label}: ${format(y)}`);
-        if (k === points.length - 1) chart.dot(x, y, `run-dot ${looksOf(run.name, run.k)}`, null, 3.5);
+        if (k === points.length - 1) chart.dot(x, y, `run-dot ${this.looks(run.k)}`, null, 3.5);
       });
     }
     body.replaceChildren(chart.node);
@@ -211,7 +292,7 @@ export class RunTab {
     const order = device.map((_, i) => i).sort((a, b) => sumOf(energy, b) - sumOf(energy, a));
     const shown = order.slice(0, MOST_BARS);
     const most = Math.max(sumOf(energy, shown[0]), 1e-300);
-    const chart = new Chart({ width: 440, height: 260, label: "Energy by device and phase", x: { label: shown.length < order.length ? `the ${MOST_BARS} devices that spent most` : "devices, thirstiest first", domain: [0, shown.length], format: () => "" }, y: { label: run.is_normalised ? "energy" : "joules", domain: [0, most * 1.18] } });
+    const chart = new Chart({ width: 440, height: 260, label: "Energy by device and phase", x: { label: shown.length < order.length ? `the ${MOST_BARS} devices that spent most` : "devices, highest first", domain: [0, shown.length], format: () => "" }, y: { label: run.is_normalised ? "energy" : "joules", domain: [0, most * 1.18] } });
     shown.forEach((i, at) => {
       let level = 0;
       for (const phase of phases) {
