@@ -398,6 +398,14 @@ CELL_CASES = [
     cell_case(
         STREET,
         "max_uploads",
+        1,
+        lambda built: (built.planner.terms.max_uploads, built.record.columns["num_selected"] <= 1),
+        (1, True),
+        method="optimal",
+    ),
+    cell_case(
+        STREET,
+        "max_uploads",
         2,
         lambda built: (built.planner.terms.max_uploads, built.record.columns["num_selected"] <= 2),
         (2, True),

@@ -29,6 +29,7 @@ def violations(problem: AllocationProblem, allocation: Allocation) -> tuple[str,
     with np.errstate(over="ignore"):  # an absurd power is listed, not raised
         return (
             *_shared_blocks(problem, allocation),
+            *_too_many(problem, allocation),
             *_out_of_range(allocation.transmit_power_w, problem.max_power_w, "transmits", "W", "max_power_w"),
             *_broken_uploads(problem, allocation),
             *_out_of_range(
@@ -51,8 +52,15 @@ def _shared_blocks(problem: AllocationProblem, allocation: Allocation) -> Iterat
         yield f"block {shared} carries devices {', '.join(map(str, devices))}: one may hold it, Eq. (27)"
 
 
+def _too_many(problem: AllocationProblem, allocation: Allocation) -> Iterator[str]:
+    """Yield a number of uploads above max_uploads."""
+    most = problem.max_uploads
+    if most is not None and allocation.num_selected > most:
+        yield f"{allocation.num_selected} devices upload, above {most} (max_uploads)"
+
+
 def _broken_access(problem: AllocationProblem, allocation: Allocation, width_hz: FloatArray) -> Iterator[str]:
-    """Yield what is wrong with the shares of the band, and a number of uploads above max_uploads."""
+    """Yield what is wrong with the shares of the band."""
     band_hz, is_selected = problem.num_blocks * problem.bandwidth_hz, allocation.block_of_device >= 0
     for i in np.flatnonzero(~_is_number(width_hz) | ((width_hz > 0) != is_selected)):
         yield f"device {i} holds {width_hz[i]:g} Hz, but {'uploads' if is_selected[i] else 'does not upload'}"
@@ -66,9 +74,6 @@ def _broken_access(problem: AllocationProblem, allocation: Allocation, width_hz:
         count = width_hz / problem.bandwidth_hz
         for i in np.flatnonzero(is_selected & (np.abs(count - np.rint(count)) > LIMIT_TOLERANCE * count)):
             yield f"device {i} holds {count[i]:g} blocks: whole ones only"
-    most = problem.max_uploads
-    if most is not None and allocation.num_selected > most:
-        yield f"{allocation.num_selected} devices upload, above {most} (max_uploads)"
 
 
 def _out_of_range(values: FloatArray, largest: FloatArray, verb: str, unit: str, limit: str) -> Iterator[str]:

@@ -195,10 +195,7 @@ def devices_to_serve(problem: AllocationProblem, selected: IntArray | Sequence[i
     Where M limits nobody, all are served, or as many as ``max_uploads`` says. Ties go by index.
     """
     if selected is None:
-        most = problem.num_devices if problem.max_uploads is None else problem.max_uploads
-        if problem.access in _LIMITED:
-            most = min(most, problem.num_blocks)
-        return np.sort(np.argsort(-problem.contribution, kind="stable")[:most])
+        return np.sort(np.argsort(-problem.contribution, kind="stable")[: problem.most_uploads])
     chosen = check_selected(problem, selected)
     if chosen.size > problem.num_blocks and problem.access in _LIMITED:
         raise ProblemError(

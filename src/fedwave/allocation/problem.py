@@ -87,7 +87,7 @@ class AllocationProblem:
     max_round_delay_s: float | None = None  # hard deadline for computing, fixed_delay_s and upload together
     fixed_delay_s: float = 0.0  # what else the round takes, e.g. for reports; counts for that deadline alone
     access: str = "one-block"  # how the blocks are shared, one of ACCESSES; (P) is the paper's with one-block
-    max_uploads: int | None = None  # at most so many devices upload; for the other accesses
+    max_uploads: int | None = None  # at most so many devices upload
     device_bits: FloatArray | None = None  # (n,): S of each device's own upload; None: model_bits for all
     offer_contribution: FloatArray | None = None  # (n, L): u of further offers, of which a plan takes one
     offer_bits: FloatArray | None = None  # (n, L) or (L,): S of each of them
@@ -180,6 +180,12 @@ class AllocationProblem:
     def num_blocks(self) -> int:
         """Return M."""
         return int(self.interference_w.shape[0])
+
+    @property
+    def most_uploads(self) -> int:
+        """Return how many devices may upload: one a block, where each has one, and within ``max_uploads``."""
+        most = self.num_blocks if self.access in ("one-block", "blocks") else self.num_devices
+        return most if self.max_uploads is None else min(most, int(self.max_uploads))
 
     @property
     def has_prices(self) -> bool:

@@ -71,7 +71,7 @@ class RadioTerms:
     downlink: Downlink | None = None  # how the global model comes down; None: at no cost
     report_bits: float = 0.0  # of a contribution report, which the paper neglects
     access: str = "one-block"  # how devices share the blocks: docs/allocation-accesses.md
-    max_uploads: int | None = None  # at most so many devices upload; for the other accesses
+    max_uploads: int | None = None  # at most so many devices upload
     work_conserving: bool = False  # blocks that fall free go on to others
 
     @property

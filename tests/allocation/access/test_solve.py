@@ -236,7 +236,7 @@ def test_only_those_named_may_upload(access: str) -> None:
         ({"access": "fdma"}, "access must be one of one-block, shared-band, blocks, tdma, got 'fdma'"),
         ({"access": "blocks", "max_uploads": -1}, "max_uploads must be a whole number >= 0, got -1"),
         ({"access": "blocks", "max_uploads": True}, "max_uploads must be a whole number >= 0, got True"),
-        ({"max_uploads": 3}, "max_uploads is for other accesses than one-block, got 3"),
+        ({"max_uploads": 2.5}, "max_uploads must be a whole number >= 0, got 2.5"),
         ({"access": "tdma", "interference_w": np.arange(4.0)}, "needs blocks that are alike"),
         ({"access": "blocks", "packet_error_waterfall": 0.1}, "no proof with packet errors"),
         (

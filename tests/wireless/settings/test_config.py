@@ -286,7 +286,7 @@ SECTIONS: dict[type[BaseModel], tuple[dict[str, Any], dict[str, tuple[str, list[
             "num_blocks": ("count", [1, 20]),
             "blocks_per_device": ("count", [1, 4]),
             "access": ("word", ["one-block", "shared-band", "blocks", "tdma"]),
-            "max_uploads": ("count", []),  # they need another access
+            "max_uploads": ("count", [1, 20]),
             "work_conserving": ("flag", [False]),
             "rate": ("section", [{"efficiency": 0.65}]),
             "radio": ("section", [{"circuit_power_w": 0.1}]),
@@ -602,7 +602,6 @@ def test_noise_figure_and_density_become_one_number():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"max_uploads": 3}, "max_uploads = 3 needs another access than one-block"),
         (
             {"access": "tdma", "work_conserving": True},
             'work_conserving needs access = "one-block" or "blocks", got "tdma"',

@@ -23,11 +23,6 @@ def check_access(problem: AllocationProblem) -> None:
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0):
         raise ProblemError(f"max_uploads must be a whole number >= 0, got {shown(most)}. None: no limit.")
     if problem.access == "one-block":
-        if most is not None:
-            raise ProblemError(
-                f"max_uploads is for other accesses than one-block, got {most}. "
-                "With one-block M limits the number; set access, or leave it out."
-            )
         if problem.has_own_bits:
             name = "device_bits" if problem.device_bits is not None else "offer_bits"
             raise ProblemError(

@@ -64,7 +64,8 @@ def allocate_chen2020(
     weight = _weights(
         problem, device[:, None], block[None, :], max_delay_s, max_energy_j, waterfall_threshold
     )
-    row, column = assign_blocks(weight)
+    num_barred = problem.num_blocks - problem.most_uploads
+    column, row = assign_blocks(weight.T, num_barred=num_barred) if num_barred else assign_blocks(weight)[::-1]
     chosen, where = device[row], block[column]
     snr = _power_w(problem, chosen, where) / watts_per_snr(problem, chosen, where)
     return allocate_on_blocks(

@@ -49,7 +49,8 @@ def allocate_proportional_fair(
         most = problem.num_blocks if problem.max_uploads is None else problem.max_uploads
         served = equal_split(problem, ranked[: min(most, problem.num_blocks)])
         return allocation_of(problem, served, method="proportional-fair")
-    row, block = assign_blocks(weight)
+    num_barred = problem.num_blocks - problem.most_uploads
+    block, row = assign_blocks(weight.T, num_barred=num_barred) if num_barred else assign_blocks(weight)[::-1]
     chosen, reached = device[row], snr[row, block]
     power_w = reached * watts_per_snr(problem, chosen, block)
     return allocate_on_blocks(

@@ -34,7 +34,7 @@ def allocate_value_rate(problem: AllocationProblem, *, may_upload: BoolArray | N
     if problem.access != "one-block":
         served = serve(problem, by_score(score)[: problem.num_blocks])
         return allocation_of(problem, served, method="value-rate")
-    table = pair_table(problem, best_devices(score, problem.num_blocks)[None, :])
+    table = pair_table(problem, best_devices(score, problem.most_uploads)[None, :])
     matching = frugal_matching(problem, table)
     snr = value = 0.0
     if matching.row.size:

@@ -97,7 +97,7 @@ def _given(problem: AllocationProblem, table: PairTable) -> tuple[search_check.P
     given = search_check.Problem()
     given.blocks, given.width = table.unit_cost.shape
     given.devices = given.width
-    given.is_shared = table.is_shared
+    given.is_shared, given.barred = table.is_shared, table.num_barred
     given.contribution = address(table.contribution)
     given.unit_cost, given.snr_cap = address(table.unit_cost), address(table.snr_cap)
     if not table.is_shared:

@@ -20,7 +20,7 @@ static const double LARGEST_SNR = 1e300, ROUNDING = 1e-13, WORTHWHILE = 0.15, FE
 
 /* What Python hands over; search.py and pairs.py say what each is. */
 typedef struct {
-    count blocks, width, devices;                  /* M, K, and how many devices the rows' columns name */
+    count blocks, width, devices, barred;          /* M, K, devices that the columns name, blocks kept empty */
     const double *contribution;                    /* u, K of them, or M x K where is_shared is 0 */
     const double *unit_cost, *snr_cap;             /* M x K */
     const int64_t *device;                         /* M x K, from 0 to devices - 1; of own columns alone */
@@ -323,9 +323,12 @@ static void match_losses(search *s, int32_t *columns) {
     } else
         for (count k = 0; k < width; k++) s->kept[k] = k;
     if (found == 0) return;
-    int is_turned = found < blocks;
-    count rows = is_turned ? found : blocks, num_columns = is_turned ? blocks : found;
+    count every = found + p->barred; /* columns that keep a block empty come last */
+    int is_turned = every < blocks;
+    count rows = is_turned ? every : blocks, num_columns = is_turned ? blocks : every;
     count padded = (num_columns + LANES - 1) / LANES * LANES;
+    double best = 0.0;
+    for (count k = 0; k < blocks * s->stride && p->barred > 0; k++) best = least(best, s->loss[k]);
     for (count k = 0; k < rows * padded; k++) s->cost[k] = 0.0;
     for (count m = 0; m < blocks; m++) {
         const double *loss = s->loss + m * s->stride;
@@ -337,9 +340,12 @@ static void match_losses(search *s, int32_t *columns) {
                 if (loss[k] < 0.0) s->cost[is_turned ? own * padded + m : m * padded + own] = loss[k];
             }
     }
+    for (count m = 0; m < blocks; m++)
+        for (count k = found; k < every; k++) s->cost[is_turned ? k * padded + m : m * padded + k] = 2.0 * best;
     assign(s, rows, num_columns, padded);
     for (count i = 0; i < rows; i++) {
         count m = is_turned ? s->column_of[i] : i, own = is_turned ? i : s->column_of[i];
+        if (own >= found) continue;
         const double *loss = s->loss + m * s->stride;
         if (p->is_shared) {
             if (loss[s->kept[own]] < 0.0) columns[m] = (int32_t)s->kept[own];
@@ -784,7 +790,7 @@ static void *room_for(count n, count size) { /* aligned for vectors, and never n
 /* Search; put the incumbent's columns into columns (M), its values so far into trace; return how it ended. */
 count fedwave_search(const problem *p, answer *found, int64_t *columns, double *trace, count room_trace) {
     count longest = p->width > p->devices ? p->width : p->devices, size = p->blocks * p->width;
-    longest = longest > p->blocks ? longest : p->blocks;
+    longest = (longest > p->blocks ? longest : p->blocks) + p->barred;
     search s = {.p = p, .lines_snr = NAN, .closed = -INFINITY, .best = -1, .trace = trace, .room_trace = room_trace};
     s.room_matchings = s.room_open = 64;
     s.stride = (p->width + LANES - 1) / LANES * LANES;
@@ -794,7 +800,8 @@ count fedwave_search(const problem *p, answer *found, int64_t *columns, double *
     enum { NUM_NUMBERS = sizeof numbers / sizeof *numbers, NUM_INDICES = sizeof indices / sizeof *indices };
     int has_room = 1;
     for (int k = 0; k < NUM_NUMBERS; k++) {
-        count n = k < 2 ? size : k == 2 ? p->blocks * s.stride : k == 3 ? (p->blocks + LANES) * (longest + LANES) : longest + LANES;
+        count n = k < 2 ? size : k == 2 ? p->blocks * s.stride : longest + LANES;
+        if (k == 3) n *= p->blocks + LANES;
         *numbers[k] = room_for(n, sizeof(double)), has_room &= *numbers[k] != NULL;
     }
     for (int k = 0; k < NUM_INDICES; k++)

@@ -21,6 +21,7 @@ class Problem(ctypes.Structure):
         ("blocks", ctypes.c_int64),
         ("width", ctypes.c_int64),
         ("devices", ctypes.c_int64),
+        ("barred", ctypes.c_int64),
         ("contribution", ctypes.c_void_p),
         ("unit_cost", ctypes.c_void_p),
         ("snr_cap", ctypes.c_void_p),

@@ -65,7 +65,8 @@ def allocate_optimal(
 
 def _search(problem: AllocationProblem, may_upload: BoolArray | None) -> BranchAndBound:
     """Return the search that suits: on all pairs that may be needed, or, if many, by column generation."""
-    if may_be_faster(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
+    is_limited = problem.most_uploads < problem.num_blocks  # column generation prices blocks, not uploads
+    if is_limited or may_be_faster(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
         return BranchAndBound(problem, candidate_pairs(problem, may_upload=may_upload))
     device = useful_devices(problem, may_upload)
     if device.size <= _FEW_PER_BLOCK * problem.num_blocks:

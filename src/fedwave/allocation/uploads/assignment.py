@@ -78,16 +78,23 @@ class Matching:
         return self.contribution - self.unit_cost * energy_factor
 
 
-def assign_blocks(weight: FloatArray) -> tuple[IntArray, IntArray]:
+def assign_blocks(weight: FloatArray, *, num_barred: int = 0) -> tuple[IntArray, IntArray]:
     """Return the rows and columns of the matching with the largest total weight, Eq. (43).
 
-    Pairs of weight <= 0 are never matched: leaving a block empty is allowed and worth 0.
+    Pairs of weight <= 0 are never matched: leaving a block empty is allowed and worth 0. ``num_barred`` rows
+    must stay empty, whichever they are.
     """
-    return assign_losses(np.minimum(-weight, 0.0))
+    return assign_losses(np.minimum(-weight, 0.0), num_barred=num_barred)
 
 
-def assign_losses(loss: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the same from minus the weights, none of them above 0."""
+def assign_losses(loss: FloatArray, *, num_barred: int = 0) -> tuple[IntArray, IntArray]:
+    """Return the same from minus the weights, none of them above 0.
+
+    Barred rows go to columns that are worth twice the best pair, so that each of them takes one. The value of
+    the best matching is concave in its number of pairs, hence no further pair brings more than the best one.
+    """
+    if num_barred:
+        return _assign_few(loss, num_barred)
     row, column = linear_sum_assignment(loss)
     won = loss[row, column]
     if won.size and np.maximum.reduce(won) < 0.0:
@@ -96,20 +103,31 @@ def assign_losses(loss: FloatArray) -> tuple[IntArray, IntArray]:
     return row[is_gain], column[is_gain]
 
 
+def _assign_few(loss: FloatArray, num_barred: int) -> tuple[IntArray, IntArray]:
+    num_rows, width = loss.shape
+    barred = np.full((num_rows, num_barred), 2.0 * loss.min(initial=0.0))
+    row, column = linear_sum_assignment(np.hstack([loss, barred]))
+    is_real = column < width
+    row, column = row[is_real], column[is_real]
+    is_gain = loss[row, column] < 0.0
+    return row[is_gain], column[is_gain]
+
+
 def best_matching(table: PairTable, *, energy_factor: float, smallest_cap: float) -> Matching:
     """Return the best matching of the pairs with snr_cap >= smallest_cap at an energy factor, Theorem 3.
 
-    A block only ever needs one of its M best devices, so wide tables are first cut to those.
+    A block only ever needs one of its M best devices, so wide tables are first cut to those. At most as many
+    pairs are matched as there are blocks that need not stay empty.
     """
     loss = table.losses(energy_factor, smallest_cap)
     num_blocks, width = loss.shape
     if not table.is_shared:
         row, column = _assign_own_columns(table, loss)
     elif width <= _CROWD * num_blocks:
-        row, column = assign_losses(loss)
+        row, column = assign_losses(loss, num_barred=table.num_barred)
     else:
         kept = _best_columns(loss) if loss.size <= _SMALL else _roughly_best_columns(loss)
-        row, column = assign_losses(loss.take(kept, axis=1))
+        row, column = assign_losses(loss.take(kept, axis=1), num_barred=table.num_barred)
         column = kept.take(column)
     return matching_of(table, row, column, energy_factor=energy_factor, smallest_cap=smallest_cap)
 
@@ -170,5 +188,5 @@ def _assign_own_columns(table: PairTable, loss: FloatArray) -> tuple[IntArray, I
     column_of = np.zeros((num_blocks, device.size), dtype=np.int64)
     dense[row, local] = pair_loss
     column_of[row, local] = pair_column
-    row, local = assign_losses(dense)
+    row, local = assign_losses(dense, num_barred=table.num_barred)
     return row, column_of[row, local]

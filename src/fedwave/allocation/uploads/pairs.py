@@ -32,6 +32,7 @@ class PairTable:
     unit_cost: FloatArray  # eta_1 s (I_m + B N0) / (h xi), (M, K)
     snr_cap: FloatArray  # (M, K); 0 = never feasible
     faster: FasterUploads | None = None
+    num_barred: int = 0  # blocks that must stay empty, whichever they are: M less max_uploads
 
     @property
     def is_shared(self) -> bool:
@@ -157,6 +158,7 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
         unit_cost=unit_cost,
         snr_cap=cap,
         faster=faster,
+        num_barred=max(problem.num_blocks - problem.most_uploads, 0),
     )
 
 

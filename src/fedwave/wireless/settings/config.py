@@ -191,7 +191,7 @@ class CellConfig(Section):
         "the whole band in turn. See docs/allocation-accesses.md.",
     )
     max_uploads: PositiveInt | None = Field(
-        None, description="At most so many devices upload; for accesses other than one-block."
+        None, description="At most so many devices upload; None: as many as blocks, or all, allow."
     )
     work_conserving: bool = Field(
         False, description='Blocks that fall free go on to others; for access "one-block" and "blocks".'
@@ -246,11 +246,6 @@ class CellConfig(Section):
 
     @model_validator(mode="after")
     def _check_access(self) -> CellConfig:
-        if self.max_uploads is not None and self.access == "one-block":
-            raise ValueError(
-                f"max_uploads = {self.max_uploads} needs another access than one-block, where num_blocks "
-                "limits uploads. Set access, or leave it out"
-            )
         if self.work_conserving and self.access not in ("one-block", "blocks"):
             raise ValueError(
                 f'work_conserving needs access = "one-block" or "blocks", got "{self.access}". Only whole '
