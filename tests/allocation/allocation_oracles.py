@@ -119,6 +119,8 @@ def best_by_brute_force(problem: AllocationProblem, *, num_points: int = 400, nu
     """
     best = 0.0
     for pairs in assignments(problem.num_devices, problem.num_blocks):
+        if problem.max_uploads is not None and len(pairs) > problem.max_uploads:
+            continue
         best = max(best, _best_delay(problem, pairs, num_points, num_zooms))
     return best
 

@@ -174,6 +174,8 @@ def best_by_link_brute_force(problem: AllocationProblem) -> float:
         (i, m): Pair(problem, i, m) for i in range(problem.num_devices) for m in range(problem.num_blocks)
     }
     for chosen in assignments(problem.num_devices, problem.num_blocks):
+        if problem.max_uploads is not None and len(chosen) > problem.max_uploads:
+            continue
         members = [pairs[pair] for pair in chosen]
         top = min(member.top for member in members)
         top = min(top, problem.rate.max_snr)

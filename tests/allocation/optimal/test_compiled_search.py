@@ -63,6 +63,8 @@ def drawn(seed: int, *, max_devices: int, max_blocks: int) -> AllocationProblem:
         problem = replace(problem, interference_w=np.full(problem.num_blocks, 0.25))
         if not problem.is_frequency_selective:
             problem = replace(problem, channel_gain=np.round(problem.channel_gain, 0) + 0.5)
+    if rng.random() < 0.3:
+        problem = replace(problem, max_uploads=int(rng.integers(0, problem.num_blocks + 2)))
     return problem
 
 

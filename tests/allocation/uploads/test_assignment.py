@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -14,7 +15,7 @@ from scipy.optimize import LinearConstraint, linear_sum_assignment, milp
 
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.uploads import assignment
-from fedwave.allocation.uploads.assignment import assign_blocks, best_matching
+from fedwave.allocation.uploads.assignment import assign_blocks, assign_devices, best_matching
 from fedwave.allocation.uploads.pairs import all_pairs
 from fedwave.allocation.uploads.power import energy_factor
 from tests.allocation.allocation_problems import paper_problem
@@ -117,3 +118,22 @@ def test_scipy_optimize_can_be_imported_before_and_after():
     )
     for code in (before, after):
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_barred_rows_stay_empty_and_the_others_are_worth_most(seed):
+    rng = np.random.default_rng(seed)
+    num_rows, num_columns = (int(value) for value in rng.integers(1, 5, 2))
+    weight = rng.integers(-2, 6, (num_rows, num_columns)) * (1.0 if seed % 2 else rng.random())
+    num_barred = int(rng.integers(0, num_rows + 1))
+    row, column = assign_blocks(weight, num_barred=num_barred)
+    assert len(set(row)) == len(set(column)) == row.size <= num_rows - num_barred
+    best = 0.0
+    most = min(num_rows - num_barred, num_columns)
+    for count in range(1, most + 1):
+        for rows in itertools.combinations(range(num_rows), count):
+            for columns in itertools.permutations(range(num_columns), count):
+                best = max(best, weight[list(rows), list(columns)].sum())
+    assert weight[row, column].sum() == pytest.approx(best, abs=1e-12)
+    device, block = assign_devices(weight.T, num_barred=num_barred)
+    assert weight[block, device].sum() == pytest.approx(best, abs=1e-12)

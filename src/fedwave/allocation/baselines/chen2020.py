@@ -20,7 +20,7 @@ from fedwave.allocation.optimal.dominance import undominated
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
-from fedwave.allocation.uploads.assignment import assign_blocks
+from fedwave.allocation.uploads.assignment import assign_devices
 from fedwave.allocation.uploads.snr_range import own_deadline_s, watts_per_snr
 from fedwave.errors import ProblemError
 from fedwave.units import BoolArray, FloatArray, IntArray
@@ -64,8 +64,7 @@ def allocate_chen2020(
     weight = _weights(
         problem, device[:, None], block[None, :], max_delay_s, max_energy_j, waterfall_threshold
     )
-    num_barred = problem.num_blocks - problem.most_uploads
-    column, row = assign_blocks(weight.T, num_barred=num_barred) if num_barred else assign_blocks(weight)[::-1]
+    row, column = assign_devices(weight, num_barred=problem.num_blocks - problem.most_uploads)
     chosen, where = device[row], block[column]
     snr = _power_w(problem, chosen, where) / watts_per_snr(problem, chosen, where)
     return allocate_on_blocks(

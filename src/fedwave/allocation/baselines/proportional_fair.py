@@ -15,7 +15,7 @@ from fedwave.allocation.baselines.value_rate import by_score
 from fedwave.allocation.computing.cpu_frequency import solve_cpu_frequencies
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Allocation
-from fedwave.allocation.uploads.assignment import assign_blocks
+from fedwave.allocation.uploads.assignment import assign_devices
 from fedwave.allocation.uploads.snr_range import snr_caps, watts_per_snr
 from fedwave.allocation.uploads.upload_plan import hurried
 from fedwave.errors import ProblemError
@@ -49,8 +49,7 @@ def allocate_proportional_fair(
         most = problem.num_blocks if problem.max_uploads is None else problem.max_uploads
         served = equal_split(problem, ranked[: min(most, problem.num_blocks)])
         return allocation_of(problem, served, method="proportional-fair")
-    num_barred = problem.num_blocks - problem.most_uploads
-    block, row = assign_blocks(weight.T, num_barred=num_barred) if num_barred else assign_blocks(weight)[::-1]
+    row, block = assign_devices(weight, num_barred=problem.num_blocks - problem.most_uploads)
     chosen, reached = device[row], snr[row, block]
     power_w = reached * watts_per_snr(problem, chosen, block)
     return allocate_on_blocks(

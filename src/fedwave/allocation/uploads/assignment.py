@@ -87,6 +87,14 @@ def assign_blocks(weight: FloatArray, *, num_barred: int = 0) -> tuple[IntArray,
     return assign_losses(np.minimum(-weight, 0.0), num_barred=num_barred)
 
 
+def assign_devices(weight: FloatArray, *, num_barred: int = 0) -> tuple[IntArray, IntArray]:
+    """Return the same where rows are devices and columns blocks."""
+    if num_barred == 0:
+        return assign_blocks(weight)
+    block, device = assign_blocks(weight.T, num_barred=num_barred)
+    return device, block
+
+
 def assign_losses(loss: FloatArray, *, num_barred: int = 0) -> tuple[IntArray, IntArray]:
     """Return the same from minus the weights, none of them above 0.
 
