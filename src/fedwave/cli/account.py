@@ -61,6 +61,12 @@ def account_command(
     Seconds, joules and, with carbon_intensity_g_per_kwh, grams of CO2. What the table does not decide is full
     power, full CPU frequency, and blocks by the least sum of upload times. Devices that a round does not name
     are asleep, and count.
+
+    Examples:
+
+    `fedwave account messages.csv --cell umi-3.5ghz`
+
+    `fedwave account runs/digits-ural-seed0 --operations 1e6`
     """
     from fedwave.settings import parse_overrides
     from fedwave.simulation.account import account

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from fedwave.cli.allocate_cell import CellRounds, CellWords, print_draws
 from fedwave.cli.cell import cell_beginning
+from fedwave.cli.plain import cell_setting_beginning
 from fedwave.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def allocate_command(
         "--set",
         "-s",
         metavar="KEY=VALUE",
+        autocompletion=cell_setting_beginning,
         help="Cell: override a setting, e.g. `-s num_blocks=5`.",
         show_default=False,
     ),

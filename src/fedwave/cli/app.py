@@ -16,6 +16,7 @@ from fedwave.cli.compare import compare, report, runs
 from fedwave.cli.datasets import datasets_app
 from fedwave.cli.explore import explore
 from fedwave.cli.longterm import longterm
+from fedwave.cli.plain import HELP, PlainGroup, add
 from fedwave.cli.presets import new, presets
 from fedwave.cli.reproduce import reproduce_command
 from fedwave.cli.run import resume, run
@@ -30,16 +31,27 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    cls=PlainGroup,
+    context_settings=HELP,
 )
-app.command()(new)
-app.command()(run)
-app.command()(sweep)
-app.command()(resume)
-app.command()(runs)
-app.command()(compare)
-app.command()(report)
-app.command()(presets)
-app.add_typer(datasets_app, name="datasets")
+LEARN, RADIO, RESULTS = "Learn", "Radio", "Results"
+add(app, new, group=LEARN)
+add(app, run, group=LEARN)
+add(app, sweep, group=LEARN)
+add(app, resume, group=LEARN)
+add(app, presets, group=LEARN)
+app.add_typer(datasets_app, name="datasets", rich_help_panel=LEARN)
+add(app, cell, name="cell", group=RADIO)
+add(app, allocate_command, name="allocate", group=RADIO)
+add(app, explore, name="explore", group=RADIO)
+add(app, account_command, name="account", group=RADIO)
+add(app, calibrate, name="calibrate", group=RADIO)
+add(app, runs, group=RESULTS)
+add(app, compare, group=RESULTS)
+add(app, report, group=RESULTS)
+add(app, theory, name="theory", group=RESULTS)
+add(app, longterm, name="longterm", group=RESULTS)
+add(app, reproduce_command, name="reproduce", group=RESULTS)
 
 
 def version_text() -> str:
@@ -66,13 +78,3 @@ def _root(
     ),
 ) -> None:
     """Federated meta-learning over wireless networks."""
-
-
-app.command(name="cell")(cell)
-app.command(name="allocate")(allocate_command)
-app.command(name="account")(account_command)
-app.command(name="calibrate")(calibrate)
-app.command(name="longterm")(longterm)
-app.command(name="reproduce")(reproduce_command)
-app.command(name="theory")(theory)
-app.command(name="explore")(explore)

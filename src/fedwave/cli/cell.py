@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedwave.cli.plain import cell_setting_beginning
 from fedwave.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ def cell(
         autocompletion=cell_beginning,
     ),
     setting: list[str] = typer.Option(
-        [], "--set", "-s", metavar="KEY=VALUE", help="Override a setting, e.g. -s channel.fading.kind=none."
+        [],
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        autocompletion=cell_setting_beginning,
+        help="Override a setting, e.g. -s channel.fading.kind=none.",
     ),
     devices: int = typer.Option(
         None, "--devices", "-n", help="Number of devices. Default: as many as the cell's files have, or 100."
@@ -48,7 +54,16 @@ def cell(
     rounds: int = typer.Option(1, min=1, help="Rounds to export."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of tables."),
 ) -> None:
-    """Show a radio cell: the link budget of its best, median and worst device, and its fleet."""
+    """Show a radio cell: the link budget of its best, median and worst device, and its fleet.
+
+    Examples:
+
+    `fedwave cell umi-3.5ghz --plot cell.png`
+
+    `fedwave cell my_cell.toml`
+
+    `fedwave cell gains.csv -s channel.in_db=true`
+    """
     console = Console(highlight=False)
     if preset is None:
         _print_presets(console)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedwave.cli.plain import HELP, PlainCommand, PlainGroup
 from fedwave.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ DOWNLOAD_NAMES = (
     "tiny-imagenet",
 )  # of DOWNLOADS, for the help alone
 
-datasets_app = typer.Typer(help="List the datasets and where they were found, or download one.")
+datasets_app = typer.Typer(
+    help="List the datasets and where they were found, or download one.",
+    cls=PlainGroup,
+    context_settings=HELP,
+)
 
 _DATA_DIR_HELP = "Folder that holds datasets; searched before FEDWAVE_DATA and the user cache."
 
@@ -52,7 +57,7 @@ def list_datasets(
     console.print(table)
 
 
-@datasets_app.command("download")
+@datasets_app.command("download", cls=PlainCommand, context_settings=HELP)
 def download(
     context: typer.Context,
     name: str = typer.Argument(metavar="NAME", help=f"One of: {', '.join(DOWNLOAD_NAMES)}."),

@@ -30,6 +30,12 @@ def explore(
     """Look at a cell and its allocation, or at runs while they run, in a local web page.
 
     The page is served to this computer alone. "Copy as TOML" on it makes a file that this command takes.
+
+    Examples:
+
+    `fedwave explore umi-3.5ghz`
+
+    `fedwave explore my_cell.toml runs/digits-ural-seed0`
     """
     from fedwave.cli.guard import Interrupted
     from fedwave.errors import ConfigError, import_extra

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from fedwave.cli.guard import Interrupted, heed_signals
+from fedwave.cli.plain import setting_beginning
 from fedwave.cli.presets import preset_beginning
 from fedwave.cli.sweep import DATA_DIR, JOBS, QUIET, run_many
 from fedwave.errors import ConfigError, DivergenceError, RunError, import_extra
@@ -31,6 +32,7 @@ def run(
         "--set",
         "-s",
         metavar="KEY=VALUE",
+        autocompletion=setting_beginning,
         help="Change one setting, e.g. `-s selection.num_selected=10`. May be repeated.",
         show_default=False,
     ),
@@ -118,7 +120,12 @@ def resume(
     data_dir: Path | None = DATA_DIR,
     quiet: bool = QUIET,
 ) -> None:
-    """Go on with a run that was stopped or killed. It ends as if it had never been interrupted."""
+    """Go on with a run that was stopped or killed. It ends as if it had never been interrupted.
+
+    Examples:
+
+    `fedwave resume runs/digits-nufm-seed0`
+    """
     need_torch("Training")
     from fedwave.runs.run import resume_run
 

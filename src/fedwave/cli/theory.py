@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from fedwave.cli.plain import setting_beginning
 from fedwave.cli.run import need_torch
 
 
@@ -15,7 +16,13 @@ def theory(
         ..., metavar="RUN_DIR or PRESET", help="The folder of a run, a preset, or a TOML file."
     ),
     settings: list[str] = typer.Option(
-        [], "--set", "-s", metavar="KEY=VALUE", help="Preset: change one setting.", show_default=False
+        [],
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        autocompletion=setting_beginning,
+        help="Preset: change one setting.",
+        show_default=False,
     ),
     rounds: int | None = typer.Option(None, "--rounds", min=0, help="Preset: rounds to play (20)."),
     every: int | None = typer.Option(None, "--every", min=1, help="Preset: rounds between two models (10)."),
@@ -28,6 +35,12 @@ def theory(
 
     A run is measured at its first model and at the one that it came to, and keeps theory.csv and theory.png,
     which its report shows. A preset is trained for some rounds, and measured on the way.
+
+    Examples:
+
+    `fedwave theory runs/digits-nufm-seed0`
+
+    `fedwave theory digits/nufm --rounds 20`
     """
     need_torch("Measuring a model")
     from fedwave.cli.console import print_tables

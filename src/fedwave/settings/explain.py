@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fedwave.errors import ConfigError, did_you_mean, shown
+from fedwave.settings.guess import guess_key
 from fedwave.settings.section import sections_in
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -52,7 +54,7 @@ def explain(
     # A value that may be of several types, such as a number or "auto", has a problem for each of them.
     alike = [other for other, other_keys, _ in found if other_keys == keys]
     name = ".".join([*([root] if root else []), *keys]) or "settings"
-    return f"{_line(problem, alike, name, keys, section, moved or {})}{_more(len(keys_of) - 1)}"
+    return f"{_line(model, problem, alike, name, keys, section, moved or {})}{_more(len(keys_of) - 1)}"
 
 
 def _missing(names: list[str]) -> str:
@@ -64,6 +66,7 @@ def _missing(names: list[str]) -> str:
 
 
 def _line(
+    model: type[BaseModel],
     problem: Any,
     alike: list[Any],
     name: str,
@@ -77,7 +80,9 @@ def _line(
         if moved_to:
             return f'unknown key "{name}"{moved_to}'
         known = [] if section is None else list(section.model_fields)
-        return f'unknown key "{name}". {did_you_mean(keys[-1] if keys else name, known)}'
+        word = keys[-1] if keys else name
+        elsewhere = "" if difflib.get_close_matches(word, known) else guess_key(model, word)
+        return f'unknown key "{name}". {elsewhere or did_you_mean(word, known)}'
     if kind == "part_option":
         return f'unknown key "{name}"' + (moved_to or f". {problem['msg']}")
     if kind in ("part_kind", "too_large"):
