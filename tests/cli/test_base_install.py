@@ -60,6 +60,7 @@ CASES: dict[str, list[tuple[str, int, str]]] = {
     "resume": [("resume a", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "run": [("run", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "runs": [("runs .", 0, "mine")],
+    "sweep": [("sweep digits/nufm -s algorithm.meta_lr=0.1,0.2", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "theory": [("theory a", 2, f"Measuring a model needs torch, {NEEDS_TORCH}")],
 }
 LINES = [(words, code, text) for cases in CASES.values() for words, code, text in cases]
