@@ -32,7 +32,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 WORDS = [
     (["frobnicate"], "No such command 'frobnicate'"),
-    (["run", "--nope"], "No such option: --nope"),
+    (["run", "--nope"], "There is no option --nope"),
     (["run", "digits/nufm", "digits/nufm"], "Got unexpected extra argument"),
     (["run", "digits/nufm", "--seed", "x"], "Invalid value for '--seed'"),
     (["run", "digits/nufm", "--seed", "-3"], "seed must be greater than or equal to 0, got -3"),

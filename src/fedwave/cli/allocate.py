@@ -108,6 +108,8 @@ def allocate_command(
         typer.echo(example_problem(), nl=False)
         return
     _check_words(problem_file, method, compare=compare, pareto=pareto, gap=gap)
+    if draws is not None and (pareto or plot is not None):
+        raise ProblemError("--draws compares methods: --pareto and --plot have no use. Leave them out.")
     console = Console(highlight=False)
     own_gap = {} if gap is None else {"relative_gap": gap}
     words = CellWords(settings, num_devices, seed, round_index, draws, model_bits)
@@ -124,10 +126,6 @@ def allocate_command(
         if not as_json:
             console.print(f"Problem file: {escape(str(save_problem))}")
     if draws is not None:
-        if pareto or plot is not None:
-            raise ProblemError(
-                "--draws compares methods, so --pareto and --plot have no use. Leave them out."
-            )
         every = methods_for(problem) if compare else []
         own = [*every, *([] if method is None else [method])]
         print_draws(
