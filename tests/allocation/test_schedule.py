@@ -79,3 +79,16 @@ def test_blocks_that_are_handed_on_send_every_model_no_later(seed: int) -> None:
     went_on = most.sum() > np.rint(rigid.width_hz / problem.bandwidth_hz).sum()
     assert went_on == bool(np.ptp(rigid.end_s) > 1e-9 * found.upload_delay_s)  # not if all end together
     assert went_on or seed == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_block_each_is_handed_on_from_where_it_was_planned(seed: int) -> None:
+    problem, found = solved("one-block", seed)
+    schedule = handed_on(problem, found)
+    assert sent_bits(problem, schedule)[found.selected] == pytest.approx(problem.model_bits, rel=1e-9)
+    assert overlap(schedule) <= 1e-9 * M * problem.bandwidth_hz * found.upload_delay_s
+    for device in found.selected:
+        first = schedule.first_hz[(schedule.device == device) & (schedule.start_s == 0.0)]
+        assert found.block_of_device[device] * problem.bandwidth_hz in first.tolist()
+        if found.num_selected == M:  # nothing is idle at first
+            assert first.size == 1

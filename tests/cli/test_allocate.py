@@ -106,6 +106,17 @@ def test_every_upload_has_a_row_with_its_blocks_and_times_whatever_the_access(pr
         start_s += time_s if access == "tdma" else 0.0
 
 
+def test_idle_blocks_have_a_row_and_long_lists_say_what_is_left_out(problem_file, monkeypatch):
+    monkeypatch.setattr("fedwave.cli.allocate._MAX_ROWS", 2)
+    assert "... and 2 more uploads; --json lists them all." in run(problem_file)
+    monkeypatch.undo()
+    assert "more uploads" not in run(problem_file)
+    text = problem_file.read_text()
+    problem_file.write_text(text.replace("delay_weight = 0.5", "delay_weight = 500.0"))
+    rows = [line.split() for line in run(problem_file).splitlines()[2:6]]
+    assert rows == [[str(block), "-"] for block in range(4)]
+
+
 def test_a_power_in_dbm_is_one_line_on_the_error_stream(problem_file):
     problem_file.write_text(problem_file.read_text().replace("max_power_dbm = 23", "max_power_w = 23"))
     command = [sys.executable, "-m", "fedwave", "allocate", str(problem_file), "--json"]

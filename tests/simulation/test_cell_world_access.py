@@ -121,6 +121,10 @@ def test_blocks_that_fall_free_make_nobody_later_and_nothing_dearer(seed: int, a
     for device in plan.selected:  # each begins where it was planned
         first = schedule.first_hz[(schedule.device == device) & (schedule.start_s == 0.0)].min()
         assert first == plan.allocation.block_of_device[device] * 360e3
+    for block in range(6):  # one after another
+        here = schedule.first_hz == block * 360e3
+        order = np.argsort(schedule.start_s[here])
+        assert (schedule.start_s[here][order][1:] >= schedule.end_s[here][order][:-1] * (1 - 1e-12)).all()
 
 
 def test_one_block_each_handed_on_is_faster_where_the_weak_are_heard_badly() -> None:
@@ -146,6 +150,13 @@ def test_one_block_each_handed_on_is_faster_where_the_weak_are_heard_badly() -> 
 def test_blocks_that_differ_are_not_handed_on() -> None:
     with pytest.raises(ProblemError, match="cell.work_conserving needs blocks that are alike"):
         play("one-block", work_conserving=True, interference={"averaged": False})
+    cell, plan, _ = play("one-block", work_conserving=True)
+    work = Work(model_bits=BITS, num_local_steps=1, num_samples=np.full(N, 12))
+    world = CellWorld(cell=cell, terms=cell.terms, work=work, seed=0)
+    noisy = replace(cell.draw(0), interference_w=np.linspace(1e-15, 2e-15, 6))  # the gains are alike
+    assert plan.allocation is not None
+    with pytest.raises(ProblemError, match="cell.work_conserving needs blocks that are alike"):
+        world._handing_on(plan, plan.allocation, noisy)
 
 
 def test_handing_on_pays_where_circuits_end_uploads_early() -> None:
