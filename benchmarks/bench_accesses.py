@@ -74,6 +74,7 @@ def main() -> None:
     if arguments.rules:
         compare_rules()
         return
+    before: dict[str, tuple[int, float]] = {}
     sizes = [(50, 10), (100, 20)] + ([(1_000, 50), (10_000, 100)] if arguments.large else [])
     for num_devices, num_blocks in sizes:
         draws = arguments.draws if num_devices <= 100 else 1
@@ -91,9 +92,15 @@ def main() -> None:
             uploads = int(np.median([found.num_selected for found, _ in runs]))
             delay = float(np.median([found.upload_delay_s for found, _ in runs]))
             gap = max(found.gap for found, _ in runs)
+            grown = ""
+            if access in before:
+                size, past = before[access]
+                power = np.log(seconds / past) / np.log(num_devices / size)
+                grown = f", grows as n^{power:.2f}"
+            before[access] = (num_devices, seconds)
             print(
                 f"  {access:12s} {1e3 * seconds:8.1f} ms = {seconds / base:6.1f} x one-block, objective "
-                f"{value:7.1f}, {uploads} uploads, {delay:.1f} s, gap <= {gap:.1e}",
+                f"{value:7.1f}, {uploads} uploads, {delay:.1f} s, gap <= {gap:.1e}{grown}",
                 flush=True,
             )
             assert all(found.status in (Status.OPTIMAL, Status.GAP_REACHED) for found, _ in runs)

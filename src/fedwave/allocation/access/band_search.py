@@ -116,11 +116,15 @@ class BandSearch:
 
     def _look_around(self, first_s: float, last_s: float, gap: Gap) -> list[_Node]:
         """Return the ranges of delays that may hold something better than the best of what they have."""
+        nobody, everybody = np.zeros(self.band.size, dtype=bool), np.arange(self.band.size)
+        slope = self.delay.slope(math.sqrt(first_s * last_s))
+        start = slope / self.band.width_per_s or self.band.hold_price or 1.0
+        if first_s == last_s:
+            return [_Node(-gap.scale, first_s, last_s, nobody, self.band, everybody, start, first_s)]
         edges = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 1))
         edges[0], edges[-1] = first_s, last_s
-        lows, highs = (edges[:-1], edges[1:]) if first_s < last_s else (edges[:1], edges[-1:])
-        start = self.delay.slope(math.sqrt(first_s * last_s)) / self.band.width_per_s or self.band.hold_price
-        prices, bounds = np.full(lows.shape, start or 1.0), np.full(lows.shape, gap.scale)
+        lows, highs = edges[:-1], edges[1:]
+        prices, bounds = np.full(lows.shape, start), np.full(lows.shape, gap.scale)
         for level in range(_SWEEPS):
             if level:
                 middle = np.sqrt(lows * highs)
@@ -136,7 +140,6 @@ class BandSearch:
             lows, highs, prices = seen.first_s, seen.last_s, seen.price
             if lows.size <= 1:
                 break
-        nobody, everybody = np.zeros(self.band.size, dtype=bool), np.arange(self.band.size)
         heap = [
             _Node(
                 -float(bounds[r]),
@@ -246,7 +249,9 @@ class BandSearch:
                 return None
         if guess_s in (first_s, last_s):  # often no delay of the range is better than the end that is known
             priced = best_price(band.at(guess_s), must, start=price, most_uploads=self.max_uploads)
-            if priced is not None and (self._rise(priced) <= 0.0) == (guess_s == first_s):
+            if first_s == last_s or (
+                priced is not None and (self._rise(priced) <= 0.0) == (guess_s == first_s)
+            ):
                 return priced
         if self.max_uploads is None:
             quick = newton_saddle(
