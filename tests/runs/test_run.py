@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from fedwave.data import dataset_from_arrays
-from fedwave.errors import DivergenceError, RunError
+from fedwave.errors import ConfigError, DivergenceError, RunError
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation, load_experiment_dataset
 from fedwave.runs.folder import RunFolder
@@ -179,3 +179,23 @@ def test_tensorboard_logs_every_round_once_also_of_a_resumed_run(tmp_path: Path)
     assert [event.step for event in logged] == [0, 1, 2]
     losses = RunFolder(tmp_path / "run").table()["train_loss"]
     assert [event.value for event in logged] == pytest.approx(losses.tolist(), rel=1e-6)  # float32
+
+
+def test_a_run_is_written_over_where_that_is_asked_for_and_nothing_else_is(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = run_experiment(experiment(num_rounds=2), folder)
+    with pytest.raises(RunError, match="already holds a run"):
+        run_experiment(experiment(num_rounds=1), folder)
+    with pytest.raises(ConfigError, match="model must be"):
+        run_experiment(experiment(num_rounds=1), folder, overwrite=True, model=lambda shape, outputs: None)
+    assert (folder / "summary.json").exists()  # what is wrong with the new run costs no old one
+    second = run_experiment(experiment(num_rounds=1), folder, overwrite=True, model="softmax")
+    assert (first.summary["num_rounds"], second.summary["num_rounds"]) == (2, 1)
+    assert 'kind = "softmax"' in (folder / "config.toml").read_text()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match="is not overwritten: beside a run it holds notes.txt"):
+        run_experiment(experiment(num_rounds=1), folder, overwrite=True)
+    assert (folder / "summary.json").exists()
+    assert (folder / "notes.txt").read_text() == "mine"
+    fresh = run_experiment(experiment(num_rounds=1), tmp_path / "new", overwrite=True)
+    assert fresh.summary["num_rounds"] == 1

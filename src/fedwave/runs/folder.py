@@ -18,7 +18,7 @@ from fedwave.experiments.load import load_experiment, load_finished
 from fedwave.experiments.schema import Experiment
 from fedwave.files import LARGEST_SETTINGS, read_bytes, read_text, replace_file
 from fedwave.metric import Metric
-from fedwave.runs.lock import LOCK
+from fedwave.runs.lock import LOCK, locked
 from fedwave.runs.table_digest import TableDigest
 from fedwave.runs.tables import ROUNDS, TABLES, header_of, read_table, rows_of, to_csv
 from fedwave.simulation.records import RoundRecord
@@ -32,6 +32,7 @@ ENVIRONMENT = "environment.json"
 CHECKPOINT = "checkpoint.safetensors"
 MODEL = "model.safetensors"
 SUMMARY = "summary.json"
+PICTURE = "learning_curve.png"
 
 
 class RunFolder:
@@ -64,6 +65,23 @@ class RunFolder:
                 "another --out."
             )
         return cls(path)
+
+    @classmethod
+    def clear(cls, path: Path) -> None:
+        """Take away the run that a folder holds, if it holds one; a folder with anything else is refused."""
+        if not (path / CONFIG).is_file():
+            return
+        # The settings go last: a folder that was cleared by halves is still a run's.
+        own = (*TABLES, CHECKPOINT, MODEL, SUMMARY, PICTURE, ENVIRONMENT, CONFIG)
+        with locked(path):
+            others = sorted({entry.name for entry in path.iterdir()} - {*own, LOCK})
+            if others:
+                raise RunError(
+                    f"{path} is not overwritten: beside a run it holds {others[0]}. Move that, or choose "
+                    "another folder."
+                )
+            for name in own:
+                (path / name).unlink(missing_ok=True)
 
     def begin(self, *, config_toml: str, environment: Mapping[str, Any]) -> None:
         """Write what the run is started with. The settings come last: with them, the folder is a run's."""

@@ -19,6 +19,7 @@ from fedwave.experiments.build import (
     with_choices,
 )
 from fedwave.experiments.load import experiment_to_toml
+from fedwave.experiments.own_parts import OwnPart, with_parts
 from fedwave.experiments.schema import GIVEN, PASSED, DataSection, DatasetPart, Experiment
 from fedwave.runs.checks import require_fitting_state, require_fitting_tables
 from fedwave.runs.folder import ENVIRONMENT, SUMMARY, RunFolder
@@ -109,11 +110,15 @@ def run_experiment(
     dataset: Dataset | None = None,
     split: UserSplit | None = None,
     adapt: Callable[[Simulation], Simulation] | None = None,
+    model: OwnPart | None = None,
+    policy: OwnPart | None = None,
     observers: Iterable[Observer] = (),
+    overwrite: bool = False,
     progress: bool = False,
 ) -> RunResult:
-    """Train, and leave a run folder at ``out``, which must be new or empty.
+    """Train, and leave a run folder at ``out``, which must be new or empty; or, to ``overwrite``, hold a run.
 
+    ``model`` and ``policy`` replace the experiment's: a name, or your own class or function.
     ``dataset`` and ``split`` (who owns which sample) replace those that the experiment names. ``adapt``
     changes the simulation before it runs: a planner, a world or an executor of your own; give it to
     ``resume_run`` too. ``progress`` shows a bar, in a notebook below its cell.
@@ -126,6 +131,7 @@ def run_experiment(
         fix='Make one with load_experiment("preset or file") or experiment_from({...}).',
     )
     watching = _require_observers(observers)
+    experiment = with_parts(experiment, model=model, policy=policy)
     if dataset is not None:  # the folder must not name data that the run has not seen
         section = DataSection(dataset=DatasetPart(kind=PASSED), standardise=experiment.data.standardise)
         experiment = experiment.model_copy(update={"data": section})
@@ -135,6 +141,8 @@ def run_experiment(
     experiment = with_choices(experiment, simulation)
     state = simulation.initial_state()
     start = describe_start(experiment, data, own, str(simulation.train.torch_device), simulation.task.metric)
+    if overwrite:  # not earlier: what is wrong with the new run costs no old one
+        RunFolder.clear(Path(out))
     folder = RunFolder.prepare(Path(out))
     with locked(folder.path):
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
