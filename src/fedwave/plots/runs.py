@@ -67,9 +67,10 @@ def draw_runs(
     looks = STYLES.get(style)
     if looks is None:
         raise ConfigError(f'there is no style "{style}". {did_you_mean(style, STYLES)}')
+    judged = common_metric(runs).name
     if style == "slides":  # one message, one panel
         by = by or ("seconds" if all(run.has_cell for run in runs) else "rounds")
-        metric = metric or common_metric(runs).name
+        metric = metric or judged
     chart = run_chart(runs, by=by, metric=metric)
     if by is None and metric is None and chart.num_columns * 2 == len(chart.panels):
         # Over a cell: a third row, where devices live on batteries.
@@ -130,6 +131,7 @@ def draw_folder(path: Path) -> Picture:
 
 def run_chart(runs: Sequence[FinishedRun], *, by: By | None = None, metric: str | None = None) -> Chart:
     """Return the runs' curves as a chart: a series for each name, a panel for each pair of axes."""
+    common_metric(runs)  # they are runs, of one task
     over_cell = all(run.has_cell for run in runs)
     x_axes = _x_axes(runs) if over_cell else {"rounds": ("round", "rounds")}
     if by is not None and by not in x_axes:
