@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fedwave import load_cell, problem_of_cell
 from fedwave.allocation import Allocation, AllocationProblem, account, allocate
 from fedwave.allocation.schedule import handed_on, upload_schedule
+from fedwave.errors import ProblemError
 from fedwave.wireless.schedule import UploadSchedule
 
 ACCESSES = ("one-block", "blocks", "shared-band", "tdma")
@@ -92,3 +95,10 @@ def test_one_block_each_is_handed_on_from_where_it_was_planned(seed: int) -> Non
         assert found.block_of_device[device] * problem.bandwidth_hz in first.tolist()
         if found.num_selected == M:  # nothing is idle at first
             assert first.size == 1
+
+
+def test_blocks_that_differ_cannot_be_handed_on() -> None:
+    problem, found = solved("one-block")
+    noisy = replace(problem, interference_w=problem.interference_w * np.linspace(1.0, 2.0, M))
+    with pytest.raises(ProblemError, match="must be alike, got gains or interference that differ"):
+        handed_on(noisy, found)
