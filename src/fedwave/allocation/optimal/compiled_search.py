@@ -1,8 +1,8 @@
 """The search of search.py as a compiled library, for tables of some thousand pairs: same steps, same answer.
 
 It is taken where there is a C compiler (see native_library.py), and the pairs are worth straight lines in e
-or send faster for their circuit's sake or to meet a deadline of their own. Packet errors, a round's deadline
-and larger tables are searched in Python.
+or send faster for their circuit's sake or to meet a deadline of their own. Packet errors, a round's deadline,
+devices that share a favourite SNR and larger tables are searched in Python.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from fedwave.allocation.optimal import search_check
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.solution import Status
 from fedwave.allocation.uploads.assignment import matching_of
-from fedwave.allocation.uploads.delay_cost import DelayCost
 from fedwave.allocation.uploads.pairs import PairTable
 from fedwave.allocation.uploads.snr_range import snr_floor
-from fedwave.allocation.uploads.upload_plan import UploadPlan, value_at_best_snr
+from fedwave.allocation.uploads.upload_plan import UploadPlan
 from fedwave.native_library import Source, library
 
 MOST_PAIRS = 4_000  # beyond, which of equal pairs numpy keeps for a matching cannot be foretold
@@ -65,9 +64,6 @@ def compiled_plan(
     matching, snr, value = None, answer.snr, answer.value
     if row.size:
         matching = matching_of(table, row, column[row], energy_factor=1.0, smallest_cap=0.0)
-        if table.faster is not None:  # sums of pairs with one favourite may have another order there
-            delay = DelayCost.of(problem)
-            snr, value = value_at_best_snr(table, matching, delay, snr_floor=given.floor)
     return UploadPlan(
         table=table,
         matching=matching,
@@ -83,7 +79,18 @@ def compiled_plan(
 def _is_known(problem: AllocationProblem, table: PairTable) -> bool:
     """Return whether the compiled search knows such pairs."""
     is_plain = problem.max_round_delay_s is None and problem.waterfall == 0.0
-    return is_plain and 0 < table.unit_cost.size <= MOST_PAIRS
+    return is_plain and 0 < table.unit_cost.size <= MOST_PAIRS and not _has_equal_favourites(table)
+
+
+def _has_equal_favourites(table: PairTable) -> bool:
+    """Return whether two devices have one favourite SNR: numpy then adds them up in an order of its own."""
+    if table.faster is None:
+        return False
+    can = table.snr_cap > 0.0
+    favourite = table.faster.favourite[can]
+    order = np.argsort(favourite)
+    favourite, device = favourite[order], np.broadcast_to(table.device, can.shape)[can][order]
+    return bool(((favourite[1:] == favourite[:-1]) & (device[1:] != device[:-1])).any())
 
 
 def _given(problem: AllocationProblem, table: PairTable) -> tuple[search_check.Problem, list[_Array]]:
