@@ -108,6 +108,11 @@ def test_the_curve_over_the_delay_is_of_one_block_each(page: Page) -> None:
     answer = page.ask("curve", question(page, access="tdma"))
     assert answer.status == 422
     assert 'is of one block each, got access "tdma"' in answer.json["error"]
+    limited = page.ask("curve", question(page, max_uploads=2))
+    assert limited.status == 422
+    assert "without a limit on uploads, got max_uploads = 2" in limited.json["error"]
+    found = page.ask("methods", {**question(page, max_uploads=2), "methods": ["optimal", "threshold"]}).json
+    assert [len(one["uploads"]["device"]) for one in found.values()] == [2, 2]
 
 
 def test_runs_are_offered_and_shown_when_asked_for(tmp_path: Path) -> None:

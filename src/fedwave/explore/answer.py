@@ -138,6 +138,11 @@ def curve_of(problem: AllocationProblem) -> dict[str, Any]:
         raise ConfigError(
             f'the curve over the delay is of one block each, got access "{problem.access}". Use one-block.'
         )
+    if problem.max_uploads is not None:
+        raise ConfigError(
+            "the curve over the delay is without a limit on uploads, got max_uploads = "
+            f"{problem.max_uploads}. Leave it out."
+        )
     optimal = allocate(problem)
     start_s = ives_start_s(problem)
     curve = delay_curve(problem, optimal, slowest_s=start_s)

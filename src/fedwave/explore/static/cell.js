@@ -111,9 +111,10 @@ export class CellTab {
       this.drawMethods();
     }
     if (this.shown !== "optimal") { this.drawMap(); this.drawSplit(); this.drawSchedule(); }
-    find("card-curve").hidden = question.view.access !== "one-block"; // IVES and the matching at a delay are of one block each
+    const hasCurve = question.view.access === "one-block" && !question.view.max_uploads; // IVES and the matching at a delay know no other
+    find("card-curve").hidden = !hasCurve;
     if (this.isDirty) return;
-    if (question.view.access === "one-block") this.drawCurve(await ask("curve", question));
+    if (hasCurve) this.drawCurve(await ask("curve", question));
     await this.answerAccesses(question, isLarge);
     await this.answerFront(question, isLarge);
     if (!this.isDirty) this.toml = (await ask("export", { ...question, kind: "toml" })).text;
@@ -127,7 +128,7 @@ export class CellTab {
       this.drawAccesses(found, chosen);
       if (this.isDirty) return;
       if (found[access] || this.about.refusals[access]) continue;
-      const view = { ...question.view, access, work_conserving: false, ...(access === "one-block" ? { max_uploads: null } : {}) };
+      const view = { ...question.view, access, work_conserving: false };
       found[access] = await ask("methods", { source: question.source, view, methods: isLarge ? ["optimal"] : ["optimal", ...SIMPLE] });
     }
     this.drawAccesses(found, chosen);

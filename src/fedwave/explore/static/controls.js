@@ -84,7 +84,6 @@ export class Controls {
 
   showSharing() {
     this.hands.hidden = !["one-block", "blocks"].includes(this.view.access) || !this.isAlike;
-    this.most.hidden = this.view.access === "one-block";
   }
 
   // Moves several settings at once, as if each had been set by hand.
@@ -98,7 +97,6 @@ export class Controls {
     this.access.value = access;
     if (this.view.access === access) return;
     this.hands.querySelector("input").checked = this.view.work_conserving = false;
-    if (access === "one-block") this.most.querySelector("input").value = this.view.max_uploads = null;
     this.view.access = access;
     this.showSharing();
     this.onChange();
