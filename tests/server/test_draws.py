@@ -65,6 +65,8 @@ def test_draws_without_a_figure_are_left_out_of_both() -> None:
     some = replace(found, objective=broken).difference("greedy")
     assert some.count == 2
     assert_allclose(some.mean, (found.objective[[0, 2], 1] - found.objective[[0, 2], 0]).mean())
+    broken[2, 0] = np.nan  # of the baseline
+    assert replace(found, objective=broken).difference("greedy").count == 1
     alone = replace(found, objective=broken[:1]).rows()[0]["objective"]
     assert alone == {"mean": broken[0, 0], "half_width_95": None, "draws": 1}
 
