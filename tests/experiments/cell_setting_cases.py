@@ -405,15 +405,6 @@ CELL_CASES = [
     ),
     cell_case(
         STREET,
-        "max_uploads",
-        2,
-        lambda built: (built.planner.terms.max_uploads, built.record.columns["num_selected"] <= 2),
-        (2, True),
-        method="optimal",
-        access="shared-band",
-    ),
-    cell_case(
-        STREET,
         "work_conserving",
         True,
         lambda built: built.both("terms", "work_conserving"),

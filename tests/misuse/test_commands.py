@@ -149,9 +149,12 @@ def test_a_run_folder_is_not_run_into_again(fedwave: Fedwave) -> None:
     fedwave.refuses(
         ["run", "digits/nufm", *SMALL, "-o", "run"], "already holds a run. Resume it with: fedwave"
     )
-    done = fedwave("compare", "run", "run/")
+    done = fedwave("compare", "run", "run/")  # one folder is one run, however often it is named
+    assert (done.code, done.stderr) == (0, "")
+    shutil.copytree("run", "copy")
+    done = fedwave("compare", "run", "copy")
     assert done.code == 0
-    assert done.stderr == "warning: run and run are the same run (seed 0): run is left out.\n"
+    assert done.stderr == "warning: run and copy are the same run (seed 0): copy is left out.\n"
 
 
 @pytest.mark.parametrize(
