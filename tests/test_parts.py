@@ -65,9 +65,9 @@ def test_types_are_read_where_they_can_be() -> None:
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError) as caught:
         KIND.find("size", key="toys.first")
-    expected = 'toys.first must be known, got "size". Did you mean "sized"? Your own is package.module:Name.'
+    expected = 'toys.first: there is no toy "size". Did you mean "sized"? Your own is package.module:Name.'
     assert str(caught.value) == expected
-    with pytest.raises(ModelError, match="^toy must be known, got 3. Choose one of: a."):
+    with pytest.raises(ModelError, match="^There is no toy 3. Choose one of: a."):
         PartKind("toy", {"a": 1}, error=ModelError).find(3)
 
 

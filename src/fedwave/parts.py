@@ -47,9 +47,8 @@ class PartKind:
             f'"{name}"' if isinstance(name, str) else shown(name),
             did_you_mean(str(name), self.registry),
         )
-        raise self.error(
-            f"{key or self.what} must be known, got {got}. {hint} Your own is package.module:Name."
-        )
+        said = f"{key}: there is no {self.what}" if key else f"There is no {self.what}"
+        raise self.error(f"{said} {got}. {hint} Your own is package.module:Name.")
 
     def parameters(self, entry: Any) -> dict[str, Parameter]:
         """Return the options of an entry with their defaults and, where they can be evaluated, types."""

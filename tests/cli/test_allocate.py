@@ -187,7 +187,10 @@ def test_what_never_ends_is_valid_json(problem_file):
     ("words", "message"),
     [
         ((), r"No problem file or cell given. Write one with: fedwave allocate --example > problem.toml"),
-        (("p.toml", "--method", "optimum"), r'--method must be known, got "optimum". Did you mean "optimal"'),
+        (
+            ("p.toml", "--method", "optimum"),
+            r'--method: there is no method "optimum". Did you mean "optimal"',
+        ),
         (("p.toml", "--compare", "--pareto"), r"Give --compare or --pareto, not both"),
         (("p.toml", "--pareto", "-m", "ives"), r"--pareto lists optima, got --method ives. Leave one"),
         (("p.toml", "-m", "ives", "--gap", "0.1"), r"--gap is for the method optimal, got --method ives"),

@@ -74,7 +74,7 @@ def test_overrides_take_toml_values_and_bare_words() -> None:
             ["partition.heldout_fraction=1.5"],
             "partition.heldout_fraction must be less than 1, got 1.5",
         ),
-        (["scheme=nufmm"], 'scheme must be known, got "nufmm". Did you mean "nufm"?'),
+        (["scheme=nufmm"], 'There is no scheme "nufmm". Did you mean "nufm"?'),
         (["selection.policy=best"], 'selection.policy.kind "best" is unknown. Choose one of: uniform, '),
         (["data.dataset=digitz"], 'data.dataset.kind "digitz" is unknown. Did you mean "digits"?'),
         (["partition.kind=papers"], 'partition.kind "papers" is unknown. Did you mean "paper"?'),

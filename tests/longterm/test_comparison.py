@@ -128,7 +128,7 @@ def test_the_budget_is_the_planners_own_or_an_equal_share(run_path: Path, tmp_pa
 
 
 def test_what_cannot_be_is_refused(run_path: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r'planner must be known, got "ocan".*ocean'):
+    with pytest.raises(ConfigError, match=r'There is no planner "ocan".*ocean'):
         compare_long_term(run_path, planners=["ocan"])
     for wrong in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ConfigError, match="budget_j must be finite and > 0"):

@@ -100,7 +100,7 @@ WORDS = [
     (["allocate", "problem.toml", "-n", "2"], "--num-devices is for a radio cell"),
     (["allocate", "problem.toml", "--model-bits", "2"], "--model-bits is for a radio cell"),
     (["allocate", "problem.toml", "--draws", "2"], "--draws is for a radio cell"),
-    (["allocate", "problem.toml", "-m", "best"], '--method must be known, got "best"'),
+    (["allocate", "problem.toml", "-m", "best"], '--method: there is no method "best"'),
     (["allocate", "problem.toml", "--gap", "-1"], "relative_gap"),
     (["allocate", "problem.toml", "--gap", "nan"], "relative_gap"),
     (["allocate", "problem.toml", "--seed", "-1"], "Invalid value for '--seed'"),

@@ -73,7 +73,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: fw.problem_of_cell(fw.load_cell("paper", num_devices=2), [[1.0], [1, 2]]), "numbers only"),
     (lambda: fw.allocate({"contribution": [1]}), "problem must be of type AllocationProblem"),  # type: ignore[arg-type]
     (lambda: fw.allocate("paper"), "problem must be of type AllocationProblem, got 'paper'"),  # type: ignore[arg-type]
-    (lambda: fw.allocate(problem(), ["optimal"]), "method must be known"),  # type: ignore[arg-type]
+    (lambda: fw.allocate(problem(), ["optimal"]), "There is no method"),  # type: ignore[arg-type]
     (lambda: fw.allocate(problem(), "optimal", nope=1), "has no option 'nope'"),
     (lambda: fw.allocate(problem(), "random"), "draws at random and needs rng="),
     (lambda: fw.pareto_front("paper"), "problem must be of type AllocationProblem"),  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def test_without_either_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_another_library_is_refused() -> None:
-    with pytest.raises(ConfigError, match='library must be known, got "panda". Did you mean "pandas"'):
+    with pytest.raises(ConfigError, match='There is no library "panda" here. Did you mean "pandas"'):
         to_frame({"round": np.arange(2)}, library="panda")  # type: ignore[arg-type]
 
 

@@ -47,7 +47,7 @@ def expand_scheme(layer: Mapping[str, Any]) -> dict[str, Any]:
         return settings
     name = settings.pop("scheme")
     if not isinstance(name, str) or name not in SCHEMES:
-        raise ConfigError(f'scheme must be known, got "{name}". {did_you_mean(str(name), SCHEMES)}')
+        raise ConfigError(f'There is no scheme "{name}". {did_you_mean(str(name), SCHEMES)}')
     for (section, key), value in SCHEMES[name].parts().items():
         table = settings.setdefault(section, {})
         if not isinstance(table, dict):

@@ -129,7 +129,7 @@ def compare_long_term(
     for name in planners:
         if name not in (*RIVALS, *PRICED_BY_V):
             known = (*RIVALS, *PRICED_BY_V)
-            raise ConfigError(f'planner must be known, got "{name}". {did_you_mean(name, known)}')
+            raise ConfigError(f'There is no planner "{name}". {did_you_mean(name, known)}')
     folder = RunFolder.open(Path(path))
     trace = trace_of_run(path, data_dir=data_dir)
     own = own_replay(folder, trace)

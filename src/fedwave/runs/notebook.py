@@ -62,7 +62,7 @@ def to_frame(columns: dict[str, Any], *, library: Library | None = None) -> Any:
     """Return columns as a frame; by default of pandas, or of polars where only that is installed."""
     wanted = library or ("polars" if find_spec("pandas") is None and find_spec("polars") else "pandas")
     if wanted not in get_args(Library):
-        raise ConfigError(f'library must be known, got "{wanted}". {did_you_mean(wanted, get_args(Library))}')
+        raise ConfigError(f'There is no library "{wanted}" here. {did_you_mean(wanted, get_args(Library))}')
     module = import_extra(wanted, purpose="A table as a frame", extra="frames")
     return module.DataFrame({name: _plain(values) for name, values in columns.items()})
 

@@ -145,7 +145,7 @@ def test_a_device_without_a_query_sample_is_named_with_the_fix():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "papre"}, 'partition must be known, got "papre". Did you mean "paper"?'),
+        ({"kind": "papre"}, 'There is no partition "papre". Did you mean "paper"?'),
         ({"num_devices": 0}, "num_devices must be a whole number >= 1, got 0"),
         ({"shots": 0}, "shots must be a whole number >= 1, got 0"),
         ({"min_query": 0}, "min_query must be a whole number >= 1, got 0"),
@@ -172,7 +172,7 @@ def test_the_options_of_a_kind_are_those_that_its_function_names():
     }
     assert set(partition_options("dirichlet")) == {"num_devices", "concentration", "samples_per_device"}
     assert partition_options("iid") == ("num_devices", "samples_per_device")
-    with pytest.raises(ConfigError, match='partition must be known, got "idd". Did you mean "iid"?'):
+    with pytest.raises(ConfigError, match='There is no partition "idd". Did you mean "iid"?'):
         partition_options("idd")
 
 

@@ -40,8 +40,8 @@ def test_every_dataset_that_is_here_keeps_the_contract(name, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("fashion-minst", {}, 'dataset must be known, got "fashion-minst". Did you mean "fashion-mnist"?'),
-        ("zzz", {}, 'dataset must be known, got "zzz". Choose one of: digits, fashion-mnist'),
+        ("fashion-minst", {}, 'There is no dataset "fashion-minst". Did you mean "fashion-mnist"?'),
+        ("zzz", {}, 'There is no dataset "zzz". Choose one of: digits, fashion-mnist'),
         (
             "synthetic",
             {"num_sample": 3},
@@ -88,7 +88,7 @@ def test_the_options_of_a_dataset_are_the_keyword_arguments_of_its_loader():
         "arrays": {"path", "num_classes"},
         "image-folder": {"path", "image_size"},
     }
-    with pytest.raises(ConfigError, match='dataset must be known, got "digit". Did you mean "digits"?'):
+    with pytest.raises(ConfigError, match='There is no dataset "digit". Did you mean "digits"?'):
         dataset_options("digit")
 
 
