@@ -11,6 +11,7 @@ import numpy as np
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.tolerance import LIMIT_TOLERANCE, exceeds
 from fedwave.errors import ProblemError, require_type, shown
+from fedwave.shown_facts import ShownFacts
 from fedwave.units import BoolArray, FloatArray, IntArray, linear_to_db
 from fedwave.wireless.delivery import success_probability
 from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_delay_s
@@ -28,8 +29,8 @@ class Status(Enum):
     INFEASIBLE = "infeasible"  # a hard limit cannot be met; the devices concerned do not upload
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Allocation:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Allocation(ShownFacts):
     """Decisions for one round, their cost, and how sure we are of them."""
 
     method: str
@@ -78,6 +79,20 @@ class Allocation:
         if self.upper_bound <= self.objective:
             return 0.0
         return (self.upper_bound - self.objective) / abs(self.objective) if self.objective else math.inf
+
+    def _facts(self) -> dict[str, object]:
+        """Return what is shown of it: sums over the round, not the arrays."""
+        proven = f"{self.gap:.2g}" if math.isfinite(self.upper_bound) else "not proven"
+        return {
+            "method": self.method,
+            "status": self.status.value,
+            "uploads": f"{self.num_selected} of {len(self.block_of_device)} devices",
+            "objective": self.objective,
+            "gap": proven,
+            "contribution": self.contribution,
+            "energy_j": self.energy_j,
+            "delay_s": self.delay_s,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

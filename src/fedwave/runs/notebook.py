@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,6 +9,7 @@ from typing import Any, Literal, get_args
 from fedwave.errors import ConfigError, did_you_mean, import_extra
 from fedwave.lazy import load_name
 from fedwave.runs.tables import DEVICES, HELDOUT, ROUNDS, read_table
+from fedwave.shown_facts import facts_table
 
 Library = Literal["pandas", "polars"]
 # Pictures stand above runs: what draws one is found by its name, when a picture is asked for.
@@ -50,12 +49,7 @@ class NotebookRun:
 
     def _repr_html_(self) -> str:
         """Return the run as a small table. Every name in it is a user's, and stays text."""
-        rows = "".join(
-            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
-            f'<td style="text-align:left">{html.escape(_shown(value))}</td></tr>'
-            for name, value in self._facts().items()
-        )
-        return f"<table><tbody>{rows}</tbody></table>"
+        return facts_table(self._facts())
 
 
 def to_frame(columns: dict[str, Any], *, library: Library | None = None) -> Any:
@@ -72,9 +66,3 @@ def _plain(values: Any) -> Any:
     if isinstance(values, list) and values and hasattr(values[0], "tolist"):
         return [value.tolist() for value in values]
     return values
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4g}"
-    return str(value)

@@ -10,6 +10,7 @@ import numpy as np
 from fedwave.errors import ProblemError, require_type, shown
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
+from fedwave.shown_facts import ShownFacts
 from fedwave.units import FloatArray, db_to_linear
 from fedwave.wireless.channels import Channel
 from fedwave.wireless.channels.placement import LargeScale
@@ -28,8 +29,8 @@ from fedwave.wireless.terms import ChannelDraw, Downlink, RadioTerms
 _CACHED_PAIRS = 8_192  # of devices and blocks, whose doubles and what is computed on the way fit a cache
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Cell:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Cell(ShownFacts):
     """Everything about the cell that a run keeps: its devices, its noise, and how to draw a round.
 
     ``draw`` depends on the seed and the round alone, so a resumed run sees the channel it would have seen.
@@ -180,6 +181,19 @@ class Cell:
             self.fleet, bandwidth_hz=self.bandwidth_hz, noise_psd_w_per_hz=self.noise_psd_w_per_hz
         )
         return (*units, *self.channel.warnings)
+
+    def _facts(self) -> dict[str, object]:
+        """Return what is shown of it: sizes and what it is made of."""
+        width = self.bandwidth_hz
+        return {
+            "devices": len(self.fleet.max_power_w),
+            "blocks": self.num_blocks,
+            "bandwidth of each": f"{width:g}" if self.config.normalised else f"{width / 1e3:g} kHz",
+            "access": self.config.access,
+            "channel": type(self.channel).__name__,
+            "interference": type(self.interference).__name__,
+            "seed": self.seed,
+        }
 
     def check_rounds(self, num_rounds: int) -> None:
         """Raise if the channel comes to its end before that many rounds, as a recording may."""
