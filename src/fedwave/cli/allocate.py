@@ -252,7 +252,12 @@ def _print_objective(console: Console, problem: AllocationProblem, timed: TimedA
     from fedwave.allocation import objective_terms
 
     found = timed.allocation
-    table = Table(title="Objective of (P): contribution - energy - delay", title_justify="left")
+    table = Table(
+        title="Objective of (P): contribution - energy - delay",
+        title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+    )
     for heading in ("term", "value", "weight", "worth"):
         table.add_column(heading, justify="left" if heading == "term" else "right")
     for term in objective_terms(problem, found):
@@ -322,8 +327,10 @@ def _run_pareto(
 
 
 def _print_front(console: Console, front: ParetoFront) -> None:
-    table = Table(title="Optimum for each pair of weights", title_justify="left")
-    for heading in ("energy weight", "delay weight", "energy [J]", "delay [s]", "contribution", "uploads"):
+    table = Table(
+        title="Optimum for each pair of weights", title_justify="left", box=None, padding=(0, 1, 0, 0)
+    )
+    for heading in ("energy weight", "delay weight", "energy J", "delay s", "U", "sent"):
         table.add_column(escape(heading), justify="right")
     rows = zip(
         front.energy_weight,

@@ -46,15 +46,21 @@ def list_datasets(
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("dataset", "samples", "classes", "sample"):
         table.add_column(heading, no_wrap=True)
-    table.add_column("where", overflow="fold", ratio=1)
-    table.add_column("licence and citation", ratio=1)
+    table.add_column("where", overflow="fold")
+    terms = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    terms.add_column("dataset", no_wrap=True)
+    terms.add_column("licence and citation")
     for name, entry in DATASETS.items():
-        where = _where(name, entry, data_dir)
-        table.add_row(name, entry.num_samples, entry.num_classes, entry.sample, where, entry.licence)
+        where = _where(entry, data_dir)
+        table.add_row(name, entry.num_samples, entry.num_classes, entry.sample, where)
+        terms.add_row(name, entry.licence)
     console = Console(markup=False)
     if not console.is_terminal:
-        console.width = max(console.width, 160)  # a pipe has no width; keep each dataset on one or two lines
+        console.width = max(console.width, 160)  # a pipe has no width; keep each dataset on one line
     console.print(table)
+    console.print()
+    console.print(terms)
+    console.print("\nFetch one that is not found with: fedwave datasets download NAME")
 
 
 @datasets_app.command("download", cls=PlainCommand, context_settings=HELP)
@@ -89,11 +95,11 @@ def download(
     console.print(f"{name} is in {folder}", soft_wrap=True)
 
 
-def _where(name: str, entry: Entry, data_dir: Path | None) -> str:
+def _where(entry: Entry, data_dir: Path | None) -> str:
     if entry.find is None:
         return entry.origin
     found = entry.find(data_dir)
-    return str(found) if found else f"not found: fedwave datasets download {name}"
+    return str(found) if found else "not found"
 
 
 class _FileProgress:
