@@ -54,7 +54,7 @@ def test_methods_options_and_devices_may_be_chosen():
 
 
 def test_unknown_methods_are_named():
-    with pytest.raises(ProblemError, match=r'got "optimum".*"optimal"'):
+    with pytest.raises(ProblemError, match=r'no method "optimum".*"optimal"'):
         compare_methods(small_problem(), ["optimum"], seed=0)
     with pytest.raises(
         ProblemError, match=r"options name no method compared, got 'ives'. Choose one of: fedl-power"

@@ -90,7 +90,7 @@ def test_wrong_settings_are_refused_in_one_line(page: Page, moved: dict[str, Any
 
 def test_methods_and_kinds_must_be_known(page: Page) -> None:
     asked = question(page, "paper")
-    assert 'got "best"' in page.ask("methods", {**asked, "methods": ["best"]}).json["error"]
+    assert 'no method "best"' in page.ask("methods", {**asked, "methods": ["best"]}).json["error"]
     assert "list of names" in page.ask("methods", {**asked, "methods": "optimal"}).json["error"]
     assert 'Did you mean "toml"' in page.ask("export", {**asked, "kind": "tom"}).json["error"]
 

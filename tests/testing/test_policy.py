@@ -148,5 +148,5 @@ def test_a_policy_without_faults_passes_by_class_function_and_name() -> None:
     check_policy("power-of-choice", num_candidates=30)
     with pytest.raises(ConfigError, match="has no option 'price'"):
         check_policy(Chosen, price=1.0)
-    with pytest.raises(ConfigError, match='got "unifrom". Did you mean "uniform"'):
+    with pytest.raises(ConfigError, match='no selection policy "unifrom". Did you mean "uniform"'):
         check_policy("unifrom")

@@ -237,7 +237,7 @@ def test_options_may_be_lists_as_settings_give_them() -> None:
 
 def test_an_unknown_kind_is_refused_with_the_nearest_name() -> None:
     for ask in (model_options, lambda kind: build_model(kind, (1, 2, 2), 3)):
-        with pytest.raises(ModelError, match='got "cnnn". Did you mean "cnn"'):
+        with pytest.raises(ModelError, match='no model "cnnn". Did you mean "cnn"'):
             ask("cnnn")
 
 
