@@ -32,7 +32,10 @@ def test_json_prints_the_numbers_without_a_server() -> None:
         (["."], "is not a run folder"),
     ],
 )
-def test_wrong_words_are_refused(words: list[str], message: str) -> None:
+def test_wrong_words_are_refused(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a folder without runs, which the one that tests run in may have
     done = CliRunner().invoke(app, ["explore", *words, "--json"])
     assert isinstance(done.exception, FedwaveError)
     assert message in str(done.exception)
