@@ -7,9 +7,9 @@ meets the same ones. Gains of a file with rounds are no draws of anybody: there,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,11 +118,11 @@ class DrawComparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each method: means and paired differences with the half-widths of intervals."""
-        names = [one.name for one in fields(self) if one.name not in ("methods", "baseline")]
+        names = get_args(Figure)
         return [
             {"method": method}
-            | {name: _plain(self.mean(method, name)) for name in names}  # type: ignore[arg-type]
-            | {f"{name}_difference": _plain(self.difference(method, name)) for name in names[:-1]}  # type: ignore[arg-type]
+            | {name: _plain(self.mean(method, name)) for name in names}
+            | {f"{name}_difference": _plain(self.difference(method, name)) for name in names[:-1]}
             for method in self.methods
         ]
 
