@@ -75,3 +75,38 @@ def test_without_circuit_power_it_is_the_shared_band_s() -> None:
     assert bound_of_any_schedule(dear) < shared.upper_bound
     mute = replace(dear, max_power_w=np.where(np.arange(6) == 0, 0.0, dear.max_power_w))
     assert math.isfinite(bound_of_any_schedule(mute))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_blocks_differ_no_split_of_power_and_time_over_them_is_worth_more(seed: int) -> None:
+    """Random schedules: each block's time is shared out, and each device's power is split over its blocks."""
+    rng = np.random.default_rng([seed, 7])
+    alike = alike_problem(rng, "one-block", n=4, m=3)
+    problem = replace(
+        alike,
+        contribution=rng.uniform(5.0, 30.0, 4),
+        channel_gain=alike.channel_gain[:, None] * rng.exponential(1.0, (4, 3)),
+        interference_w=rng.uniform(0.0, 0.8, 3),
+    )
+    bound = bound_of_any_schedule(problem) + 1e-9
+    assert allocate(problem).objective <= bound
+    nats, worth, closest = problem.model_bits * math.log(2), 0, math.inf
+    for _ in range(2000):
+        chosen = np.flatnonzero(rng.random(4) < 0.6)
+        if not chosen.size:
+            continue
+        share = rng.dirichlet(np.full(chosen.size, 0.5), size=3).T  # of each block's hertz, all the time
+        split = rng.dirichlet(np.ones(3), size=chosen.size)
+        power_w = split * problem.max_power_w[chosen, None] * rng.random((chosen.size, 1))
+        snr = power_w * problem.channel_gain[chosen] / (share * problem.block_noise_w + 1e-300)
+        rate = (share * problem.bandwidth_hz * np.log1p(snr)).sum(axis=1)
+        if not (rate > 0.0).all():
+            continue
+        time_s = nats / rate
+        value = problem.contribution[chosen].sum() - problem.energy_weight * power_w.sum(axis=1) @ time_s
+        delay = float(time_s.max())
+        value -= problem.delay_weight * delay + computing_cost(problem, delay)
+        assert value <= bound
+        worth, closest = worth + 1, min(closest, bound - value)
+    assert worth > 500
+    assert closest < 0.5 * problem.contribution.sum()  # random schedules come near enough to be a test
