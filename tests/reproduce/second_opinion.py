@@ -151,9 +151,10 @@ def _all_parts(folder: Path) -> list[dict]:
         pair = both(fig_4.pick("loss_19", scheme=IVES), fig_4.pick("loss_19", scheme=scheme))
         add("C5c", f"loss in round 19 beside {scheme}", 100 * (pair[:, 0] / pair[:, 1] - 1), "within", 5.0)
 
-    def log_slopes(item: str, column: str, values, **labels) -> list[float]:
+    def log_slopes(item: str, column: str, values, scheme=IVES, **labels) -> list[float]:
         table = Table(folder / item / "seeds.csv")
-        rows = both(*(table.pick(column, scheme=IVES, value=value, **labels) for value in values))
+        rows = both(*(table.pick(column, scheme=scheme, value=value, **labels) for value in values))
+        rows = rows[(rows > 0).all(axis=1)] if rows.size else rows
         found = [stats.linregress(np.log(values), np.log(row)).slope for row in rows]
         return [0.0 if np.ptp(np.log(row)) < 1e-9 else one for one, row in zip(found, rows, strict=True)]
 
@@ -186,6 +187,14 @@ def _all_parts(folder: Path) -> list[dict]:
         losses = both(*(fig_7.pick("loss_19", scheme=IVES, parameter=parameter, value=w) for w in weights))
         values = 100 * (losses.max(1) / losses.min(1) - 1)
         add("C8c", f"spread of the loss in round 19 over {symbol}", values, "below", 5.0)
+    if (folder / "scales" / "seeds.csv").exists():
+        scales = dict.fromkeys(row["scheme"] for row in Table(folder / "scales" / "seeds.csv").rows)
+        for scheme in scales:
+            for what, column, side in (("energy", "energy_j", "below"), ("time", "delay_s", "above")):
+                paper = of_paper if what == "time" else None
+                name = f"slope of log {what} over log η₁, {scheme.split(', ', 1)[1]}"
+                values = log_slopes("scales", column, weights, scheme)
+                add("C8d", name, values, side, paper=paper, interest=0.05 if paper is None else paper / 2)
     values = list(fig_4.pick("iterations", scheme=IVES).values())
     add("C9a", "iterations of IVES", values, "below", 3.0)
     values = list(fig_4.pick("falls", scheme=IVES).values())
@@ -251,13 +260,15 @@ def judged(folder: Path) -> list[dict]:
             lower = stats.ttest_1samp(values, -part["interest"], alternative="greater").pvalue
             part["p_small"] = min(1.0, 2 * max(upper, lower))
     for question in ("p", "p_size", "p_small"):
-        asked = sorted(
-            (part for part in own if part.get(question) is not None), key=lambda part: part[question]
-        )
-        running = 0.0
-        for rank, part in enumerate(asked):
-            running = max(running, min(1.0, (len(asked) - rank) * part[question]))
-            part[f"{question}_holm"] = running
+        for is_sweep in (False, True):  # C8d is ours, and corrected by itself
+            family = [part for part in own if (part["claim"] == "C8d") == is_sweep]
+            asked = sorted(
+                (part for part in family if part.get(question) is not None), key=lambda part: part[question]
+            )
+            running = 0.0
+            for rank, part in enumerate(asked):
+                running = max(running, min(1.0, (len(asked) - rank) * part[question]))
+                part[f"{question}_holm"] = running
     for part in own:
         part["decision"] = _decision(part)
     return own

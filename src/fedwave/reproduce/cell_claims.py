@@ -173,7 +173,13 @@ CELL_CLAIMS = (
         "C8b", "A larger η₂ buys time with energy", "Fig. 7", weight_trades("delay_weight", _UP_DOWN), UNSAID
     ),
     Claim("C8c", "Learning hardly moves with either weight", "Fig. 7", learning_hardly_moves, UNSAID),
-    Claim("C8d", "A larger η₁ buys energy with time, by the scale of u", "Fig. 7", weight_trades_at_scales),
+    Claim(
+        "C8d",
+        "A larger η₁ buys energy with time, by the scale of u",
+        "Fig. 7",
+        weight_trades_at_scales,
+        is_sweep=True,
+    ),
     Claim("C9a", "IVES converges in about two iterations", "Sec. VI", ives_takes_two_iterations),
     Claim("C9b", "The objective of IVES never falls", "Thm 5", ives_never_falls),
 )

@@ -54,6 +54,7 @@ class Claim:
     source: str
     parts: Callable[[Tables], Iterator[Part]]
     untestable: str = ""  # why, where the paper leaves out what decides
+    is_sweep: bool = False  # of ours over what the paper leaves out: corrected among its own parts
 
 
 def on(dataset: str) -> str:

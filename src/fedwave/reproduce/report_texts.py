@@ -20,8 +20,9 @@ TEST = (
     "one-sided tests). **Is it too small to matter?** Two one-sided tests against a smallest effect of "
     "interest: half of the paper's lead, at least 1 point; where the paper gives no size, one of ours, "
     "stated with each part. **Is it as large as the paper's?** Student's t-test of the mean against the "
-    "paper's number. These three are corrected by Holm's method, each over all parts of all claims, at 5 "
-    "%. **Could this have been the paper's run?** The paper shows one run, so its number is compared with "
+    "paper's number. These three are corrected by Holm's method, each over all parts of "
+    "the paper's claims (C8d, a sweep of ours, among its own), at 5 %. **Could this have been the "
+    "paper's run?** The paper shows one run, so its number is compared with "
     "the 95 % interval of one more run of ours, t s √(1 + 1/n), each by itself and not corrected."
 )
 WORDS = (

@@ -10,15 +10,13 @@ import numpy as np
 
 from fedwave.learning.models.base import WEIGHT_STD
 from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, series_over_seeds
-from fedwave.plots.style import SCHEME_COLOURS
+from fedwave.plots.style import COLOURS, SCHEME_COLOURS
+from fedwave.reproduce.cell_claims import TIMES_OF_FIGURE_7
 from fedwave.reproduce.items import EVERYBODY, LEARNERS
 from fedwave.reproduce.panels import (
-    ENERGY,
     INTERVALS,
     PER_FEDAVG,
-    RATIOS,
     SYMBOLS,
-    TIME,
     Found,
     distinct,
     lead_series,
@@ -116,7 +114,7 @@ def step_lengths(found: Found, rows: Sequence[Row]) -> Chart:
             if nufm and all(curve in result.curves for _, result in nufm):
                 values = [result.curve(curve).tolist() for _, result in nufm]
                 if np.isfinite(values).all():
-                    series = _transformed(values, np.arctanh, np.tanh)  # Fisher's: it stays within ±1
+                    series = _by_rounds(values, np.arctanh, np.tanh)  # Fisher's: it stays within ±1
                     panels.append(ChartPanel(name, "round", label, (series,)))
     caption = (
         "Left: the norm of NUFM's update over that of uniform choice in the same round (each along its own "
@@ -135,21 +133,32 @@ def _ratios(found: Found) -> Series | None:
     rows = [(own[seed] / other[seed]).tolist() for seed in sorted(set(own) & set(other))]
     if not rows or not np.isfinite(rows).all():
         return None
-    return _transformed(rows, np.log, np.exp)
+    return _by_rounds(rows, np.log, np.exp)
 
 
 def _transformed(
+    name: str,
+    x: Sequence[float],
+    rows: Sequence[Sequence[float]],
+    there: Callable[[FloatArray], FloatArray],
+    back: Callable[..., FloatArray],
+    *,
+    colour: str,
+) -> Series:
+    """Return the curve whose means and intervals are those of a transform, transformed back."""
+    values = there(np.array(rows, dtype=np.float64))
+    one = series_over_seeds(name, x, values.tolist(), colour=colour)
+    mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
+    return replace(one, mean=mean, low=low, high=high)
+
+
+def _by_rounds(
     rows: Sequence[Sequence[float]],
     there: Callable[[FloatArray], FloatArray],
     back: Callable[..., FloatArray],
 ) -> Series:
-    """Return the curve of NUFM whose means and intervals are those of a transform, transformed back."""
-    values = there(np.array(rows, dtype=np.float64))
-    one = series_over_seeds(
-        NUFM, range(1, values.shape[1] + 1), values.tolist(), colour=SCHEME_COLOURS["NUFM"]
-    )
-    mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
-    return replace(one, mean=mean, low=low, high=high)
+    """Return NUFM's curve by rounds, likewise."""
+    return _transformed(NUFM, range(1, len(rows[0]) + 1), rows, there, back, colour=SCHEME_COLOURS["NUFM"])
 
 
 def accuracy_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
@@ -264,15 +273,66 @@ def faults(found: Found, rows: Sequence[Row]) -> Chart:
 
 
 def by_scale(found: Found, rows: Sequence[Row]) -> Chart:
-    """Energy and time against the weight of energy, for every scale of u and every D_i."""
+    """What a larger weight of energy does to energy and time, for every scale of u and every D_i."""
     del found
-    looks = [row | {"scheme": row["scheme"].partition(", ")[2], "counting": ""} for row in rows]
-    panels = tuple(
-        varied_panel(looks, "energy_weight", column, label, has_log_y=True)
-        for column, label in (("energy_j", ENERGY), ("delay_s", TIME))
+    looks = [
+        row | dict(zip(("scale", "samples"), _scale_and_samples(row["scheme"]), strict=True)) for row in rows
+    ]
+    colours = dict(zip(distinct(looks, "scale"), COLOURS, strict=False))
+    panels = []
+    for samples in distinct(looks, "samples"):
+        here = [row for row in looks if row["samples"] == samples]
+        for column, label in (("energy_j", "energy"), ("delay_s", "time")):
+            series = [_to_first(scale, here, column, colour) for scale, colour in colours.items()]
+            if column == "delay_s":
+                ratio = (1.0, TIMES_OF_FIGURE_7[1] / TIMES_OF_FIGURE_7[0])
+                ends = (min(distinct(here, "value")), max(distinct(here, "value")))
+                series.append(
+                    Series(
+                        "the paper, 18.63 → 21.53",
+                        ends,
+                        ratio,
+                        ratio,
+                        ratio,
+                        colour="#777777",
+                        is_dashed=True,
+                    )
+                )
+            panels.append(
+                ChartPanel(
+                    samples,
+                    SYMBOLS["energy_weight"],
+                    f"{label} by that at the smallest η₁",
+                    tuple(one for one in series if one is not None),
+                    has_log_y=column == "energy_j",
+                    mark_y=1.0,
+                )
+            )
+    caption = (
+        "URAL (optimal) by the scale of u and by the samples that Eq. (23) counts: energy and time of a "
+        "round as multiples of those at the smallest η₁ on the same seeds, geometric means with 95 % "
+        "intervals. Where u is small, joules outweigh all contributions, and nobody uploads."
     )
-    caption = f"URAL (optimal) by the scale of u and by the samples that Eq. (23) counts. {RATIOS}"
-    return Chart("scales", "Energy and time by η₁, for scales of u", caption, panels, 2)
+    return Chart("scales", "What η₁ does, by the scale of u", caption, tuple(panels), 2)
+
+
+def _scale_and_samples(scheme: str) -> tuple[str, str]:
+    """Return what a scheme of the item ``scales`` says of u, and of D_i."""
+    _, scale, *samples = scheme.split(", ")
+    return scale, f"Eq. (23) counts {samples[0].partition('= ')[2]} samples" if samples else "all samples"
+
+
+def _to_first(scale: str, rows: Sequence[Row], column: str, colour: str) -> Series | None:
+    """Return a figure against the weight, as a multiple of that at the first one on the same seeds."""
+    weights = sorted(distinct(rows, "value"))
+    by_weight = [
+        {row["seed"]: row[column] for row in rows if row["scale"] == scale and row["value"] == weight}
+        for weight in weights
+    ]
+    values = [np.array(own) / own[0] for own in paired(*by_weight).values() if min(own) > 0.0]
+    if not values:
+        return None
+    return _transformed(scale, weights, np.array(values).tolist(), np.log, np.exp, colour=colour)
 
 
 def accuracy_by_first_weights(found: Found, rows: Sequence[Row]) -> Chart:

@@ -1,7 +1,8 @@
 """Verdicts on the claims, computed from the tables alone: what each part's tests decide, and a claim's parts.
 
-The tests are in ``inference``. Holm's step-down correction over all parts of all claims, once for each
-question, keeps the chance of any wrong answer to that question below 5 %. A part
+The tests are in ``inference``. Holm's step-down correction over all parts of the paper's claims, once for
+each question, keeps the chance of any wrong answer to that question below 5 %; a sweep of ours is corrected
+among its own parts, so that a finer sweep makes no claim of the paper less sure. A part
 
 - *holds* or *does not hold* if its mean is surely on one side of its threshold;
 - shows *no effect of interest* if it is surely smaller than the smallest effect that matters, either way;
@@ -120,19 +121,32 @@ def _is_short(paper: float, side: str, mean: float) -> bool:
 
 def judge(tables: Tables) -> list[JudgedClaim]:
     """Return all claims with their verdicts; the corrections are over every part that was measured."""
-    measured = [(claim, [part for part in claim.parts(tables) if part.values]) for claim in CLAIMS]
-    parts = [part for _, own in measured for part in own]
+    parts = {claim.name: [part for part in claim.parts(tables) if part.values] for claim in CLAIMS}
+    judged = {
+        is_sweep: iter(
+            _judge_together(
+                [part for claim in CLAIMS if claim.is_sweep == is_sweep for part in parts[claim.name]]
+            )
+        )
+        for is_sweep in (False, True)
+    }
+    return [
+        JudgedClaim(claim, tuple(next(judged[claim.is_sweep]) for _ in parts[claim.name])) for claim in CLAIMS
+    ]
+
+
+def _judge_together(parts: Sequence[Part]) -> list[JudgedPart]:
+    """Return the parts with their decisions, corrected for their number."""
     outcomes = [
         outcome_of(
             list(part.values.values()), part.side, part.threshold, paper=part.paper, interest=part.interest
         )
         for part in parts
     ]
-    judged = iter(
+    return [
         JudgedPart(part, outcome, corrected, decide(part, outcome, corrected))
         for part, outcome, corrected in zip(parts, outcomes, corrected_for(parts, outcomes), strict=True)
-    )
-    return [JudgedClaim(claim, tuple(next(judged) for _ in own)) for claim, own in measured]
+    ]
 
 
 def corrected_for(parts: Sequence[Part], outcomes: Sequence[Outcome]) -> list[Corrected]:

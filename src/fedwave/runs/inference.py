@@ -10,8 +10,8 @@ Every number is of runs on the same partition and first model, so that it is pai
 - **Could this have been the paper's run?** The paper shows one run: its number is compared with the
   prediction interval of one more seed, t s sqrt(1 + 1/n), not with the interval of the mean.
 
-Each of the first three is corrected by Holm's method over all parts of all claims. A number that is the same
-for all seeds is *exact*: it is compared, not tested.
+Each of the first three is corrected by Holm's method over all parts of the paper's claims. A number that is
+the same for all seeds is *exact*: it is compared, not tested.
 """
 
 from __future__ import annotations
