@@ -37,7 +37,11 @@ def test_an_allocation_is_shown_by_its_sums() -> None:
 
 def test_a_cell_is_shown_by_its_sizes() -> None:
     shown = repr(load_cell("umi-3.5ghz", num_devices=7, seed=3))
-    assert shown.startswith("<Cell: devices 7, blocks 20, bandwidth of each 360 kHz, access one-block, ")
+    assert shown.startswith("<Cell: devices 7, blocks 20, bandwidth of each 360 kHz, ")
+    # -174 dBm/Hz over 360 kHz and a noise figure of 5 dB; a phone of power class 3.
+    assert "noise in each -113.4 dBm, largest power 23.0 dBm, access one-block, " in shown
     assert shown.endswith("seed 3>")
-    assert "bandwidth of each 1," in repr(load_cell("paper", num_devices=7, seed=3))
+    paper = load_cell("paper", num_devices=7, seed=3)
+    largest = max(paper.fleet.max_power_w)
+    assert f"bandwidth of each 1, noise in each 1, largest power {largest:.3g}, " in repr(paper)
     assert "array" not in shown

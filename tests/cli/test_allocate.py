@@ -68,15 +68,16 @@ def test_each_upload_has_its_sinr_margin_and_rate(problem_file):
     found = allocate(problem)
     lines = run(problem_file).splitlines()
     assert max(map(len, lines[: 2 + found.num_selected])) <= 80
-    headings = "block device u power W of max SINR dB margin dB rate bit/s delay s energy J"
+    headings = "block device u power dBm of max SINR dB margin dB kbit/s delay s energy J"
     assert " ".join(lines[1].split()) == headings
     for block, device in found.device_of_block.items():
         noise_w = problem.interference_w[block] + problem.bandwidth_hz * problem.noise_psd_w_per_hz
         snr = found.transmit_power_w[device] * problem.channel_gain[device] / noise_w
         cells = next(line.split() for line in lines[2:] if line.split()[:2] == [str(block), str(device)])
+        assert cells[3] == f"{10 * math.log10(found.transmit_power_w[device] / 1e-3):.1f}"
         assert cells[5] == f"{10 * math.log10(snr):.1f}"
         assert cells[6] == f"{10 * math.log10(snr) - 3.0:.1f}"
-        assert float(cells[7]) == pytest.approx(problem.bandwidth_hz * math.log2(1 + snr), rel=1e-3)
+        assert float(cells[7]) == pytest.approx(problem.bandwidth_hz * math.log2(1 + snr) / 1e3, rel=1e-3)
 
 
 @pytest.mark.parametrize("access", ["tdma", "shared-band", "blocks"])
@@ -88,7 +89,7 @@ def test_every_upload_has_a_row_with_its_blocks_and_times_whatever_the_access(pr
     found = allocate(problem)
     lines = run(problem_file).splitlines()
     assert f"{found.num_selected} of 12 devices on 4 blocks (access {access}, method optimal)" in lines[0]
-    headings = "blocks device u power W of max SINR dB rate bit/s from s until s energy J"
+    headings = "blocks device u power dBm of max SINR dB kbit/s from s until s energy J"
     assert " ".join(lines[1].split()) == headings
     rows = [line.split() for line in lines[2 : 2 + found.num_selected]]
     assert [int(cells[1]) for cells in rows] == found.selected.tolist()

@@ -112,3 +112,18 @@ def test_all_methods_over_draws_fit_80_columns(folder: Path) -> None:
         "optimal",
     ]
     assert len(lines) == 1 + 1 + 11 + 1
+
+
+def test_a_cell_without_units_has_bare_powers_and_rates() -> None:
+    words = ("allocate", "paper", "-n", "5", "-s", "num_blocks=2")
+    problem = json.loads(run(*words, "--json"))
+    lines = run(*words).splitlines()
+    assert " ".join(lines[2].split()) == "block device u power of max SINR dB rate delay s energy J"
+    rows = [cells for cells in map(str.split, lines[3:5])]
+    devices = [int(cells[1]) for cells in rows]
+    assert len(devices) == 2
+    assert_allclose(
+        [float(cells[3]) for cells in rows], np.array(problem["transmit_power_w"])[devices], rtol=1e-3
+    )
+    rates = [problem["device_rate_bps"][device] for device in devices]
+    assert_allclose([float(cells[6]) for cells in rows], rates, rtol=1e-3)

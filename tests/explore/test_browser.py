@@ -364,11 +364,15 @@ def test_tabs_and_all_controls_are_reached_by_keyboard(browser: Any, address: st
         assert {*wanted, "max_power_w", "bandwidth_hz", "model_bits", "deadline_s-on", "copy-toml"} <= reached
 
 
-def test_hovering_a_device_tells_its_power(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
+def test_hovering_a_device_or_block_tells_powers_in_dbm(browser: Any) -> None:
+    with explorer("umi-3.5ghz", "-n", "30") as address, opened(browser, address) as page:
         page.locator("#card-map circle.chosen[data-k='0']").hover(force=True)
         page.wait_for_selector("#tooltip:not([hidden])")
-        assert "SINR" in page.inner_text("#tooltip")
+        told = page.inner_text("#tooltip")
+        assert "SINR" in told
+        assert re.search(r"^power −?\d+\.\d dBm$", told, re.MULTILINE), told
+        page.locator("#card-map .column").first.hover(force=True)
+        assert re.search(r"noise and interference −1\d\d\.\d dBm", page.inner_text("#tooltip"))
 
 
 def test_wrong_numbers_are_explained_and_the_page_goes_on(browser: Any, address: str) -> None:

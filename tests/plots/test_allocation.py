@@ -16,7 +16,8 @@ def test_the_picture_shows_every_upload(tmp_path):
     expected = sorted((int(found.block_of_device[i]), int(i)) for i in found.selected)
     assert labels == [f"block {block} · device {device}" for block, device in expected]
     powers = [bar.get_width() for bar in figure.axes[1].containers[1]]
-    np.testing.assert_allclose(powers, [found.transmit_power_w[device] for _, device in expected])
+    np.testing.assert_allclose(powers, [1e3 * found.transmit_power_w[device] for _, device in expected])
+    assert figure.axes[1].get_xlabel() == "transmit power [mW]"
     assert save(figure, tmp_path / "a.png").stat().st_size > 5_000
 
 

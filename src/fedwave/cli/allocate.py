@@ -113,9 +113,10 @@ def allocate_command(
     console = Console(highlight=False)
     own_gap = {} if gap is None else {"relative_gap": gap}
     words = CellWords(settings, num_devices, seed, round_index, draws, model_bits)
+    has_units = True
     if _is_cell(problem_file):
         rounds = CellRounds.open(str(problem_file), words, devices)
-        problem = rounds.problem()
+        problem, has_units = rounds.problem(), not rounds.source.config.normalised
         if not as_json:
             console.print(escape(rounds.heading()), soft_wrap=True)
     else:
@@ -151,7 +152,7 @@ def allocate_command(
     elif compare:
         _print_comparison(console, found)
     else:
-        _print_assignment(console, problem, allocation)
+        _print_assignment(console, problem, allocation, has_units=has_units)
         _print_objective(console, problem, found[chosen])
     if plot is not None:
         from fedwave.plots.allocation import plot_allocation, save
@@ -188,9 +189,12 @@ def _check_words(
         raise ProblemError(f"--gap is for the method optimal, got --method {method}. Leave one of them out.")
 
 
-def _print_assignment(console: Console, problem: AllocationProblem, found: Allocation) -> None:
+def _print_assignment(
+    console: Console, problem: AllocationProblem, found: Allocation, *, has_units: bool
+) -> None:
     from fedwave.allocation import account
     from fedwave.cli.console import print_tables
+    from fedwave.units import watt_to_dbm
 
     table = Table(
         title=f"{found.num_selected} of {problem.num_devices} devices on {problem.num_blocks} blocks"
@@ -200,13 +204,22 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
         padding=(0, 1, 0, 0),
     )
     entry = account(problem, found)
+    power, rate = found.transmit_power_w, entry.rate_bps
+    if has_units:  # as radio engineers read them
+        power, rate = watt_to_dbm(power), rate / 1e3
     width_hz = found.bandwidth_of_device_hz
     times = ["delay s"] if width_hz is None else ["from s", "until s"]
-    headings = ["block" if width_hz is None else "blocks", "device", "u", "power W", "of max", "SINR dB"]
+    headings = ["block" if width_hz is None else "blocks", "device", "u"]
+    headings += ["power dBm" if has_units else "power", "of max", "SINR dB"]
     taken, offer = problem.taking(found.offer_of_device), found.offer_of_device
     if problem.has_own_bits:
         headings[2:2] = [*(["offer"] if offer is not None else []), "bits"]
-    headings += [*(["margin dB"] if entry.required_sinr > 0 else []), "rate bit/s", *times, "energy J"]
+    headings += [
+        *(["margin dB"] if entry.required_sinr > 0 else []),
+        "kbit/s" if has_units else "rate",
+        *times,
+        "energy J",
+    ]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     uploads: list[tuple[str, int]] = [(str(block), i) for block, i in found.device_of_block.items()]
@@ -218,7 +231,7 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
         if i < 0:
             table.add_row(held, "-")
             continue
-        link = [f"{entry.sinr_db[i]:.1f}", f"{entry.margin_db[i]:.1f}", f"{entry.rate_bps[i]:.4g}"]
+        link = [f"{entry.sinr_db[i]:.1f}", f"{entry.margin_db[i]:.1f}", f"{rate[i]:.4g}"]
         if entry.required_sinr == 0:
             del link[1]
         seconds = [entry.upload_delay_s[i]]
@@ -232,7 +245,7 @@ def _print_assignment(console: Console, problem: AllocationProblem, found: Alloc
             str(i),
             *size,
             f"{taken.contribution[i]:.4g}",
-            f"{found.transmit_power_w[i]:.4g}",
+            f"{power[i]:.1f}" if has_units else f"{power[i]:.4g}",
             f"{found.transmit_power_w[i] / problem.max_power_w[i]:.0%}",
             *link,
             *(f"{value:.4g}" for value in seconds),

@@ -40,6 +40,12 @@ export function si(value, unit) {
   return `${digits(value / scale, 3)} ${prefix}${unit}`;
 }
 
+// A power as radio engineers read it; a cell without units has its bare number.
+export function dbm(watts, hasUnits) {
+  if (!hasUnits || !(watts > 0)) return si(watts, hasUnits ? "W" : "");
+  return `${(10 * Math.log10(1e3 * watts)).toFixed(1).replace("-", "−")} dBm`;
+}
+
 // Words are a text or elements; null hides them.
 export function tip(words, x, y) {
   const box = find("tooltip");

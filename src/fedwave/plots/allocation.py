@@ -39,11 +39,11 @@ def plot_allocation(problem: AllocationProblem, allocation: Allocation) -> Any:
         fontsize=10,
     )
     place = np.arange(device.size)
-    used, limit = allocation.transmit_power_w[device], problem.max_power_w[device]
+    used, limit = 1e3 * allocation.transmit_power_w[device], 1e3 * problem.max_power_w[device]
     _bars(axes[0], place, problem.contribution[device], COLOURS[2], "contribution")
     axes[1].barh(place, limit, color="#d9d9d9", label="limit")
     axes[1].barh(place, used, color=COLOURS[0], height=0.55, label="used")
-    axes[1].set_xlabel("transmit power [W]")
+    axes[1].set_xlabel("transmit power [mW]")
     if limit.max() > 50 * used.min():
         axes[1].set(xscale="log", xlim=(used.min() / 3.0, None))
     axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)

@@ -11,7 +11,7 @@ from fedwave.errors import ProblemError, require_type, shown
 from fedwave.ram import require_memory
 from fedwave.rng import Stream, generator
 from fedwave.shown_facts import ShownFacts
-from fedwave.units import FloatArray, db_to_linear
+from fedwave.units import FloatArray, db_to_linear, watt_to_dbm
 from fedwave.wireless.channels import Channel
 from fedwave.wireless.channels.placement import LargeScale
 from fedwave.wireless.delivery import UploadRisks
@@ -184,11 +184,18 @@ class Cell(ShownFacts):
 
     def _facts(self) -> dict[str, object]:
         """Return what is shown of it: sizes and what it is made of."""
-        width = self.bandwidth_hz
+        width, largest_w = self.bandwidth_hz, float(self.fleet.max_power_w.max())
+        with_units = {
+            "bandwidth of each": f"{width / 1e3:g} kHz",
+            "noise in each": f"{watt_to_dbm(self.noise_w):.1f} dBm",
+            "largest power": f"{watt_to_dbm(largest_w):.1f} dBm",
+        }
+        without = {"bandwidth of each": f"{width:g}", "noise in each": f"{self.noise_w:.3g}"}
+        without["largest power"] = f"{largest_w:.3g}"
         return {
             "devices": len(self.fleet.max_power_w),
             "blocks": self.num_blocks,
-            "bandwidth of each": f"{width:g}" if self.config.normalised else f"{width / 1e3:g} kHz",
+            **(without if self.config.normalised else with_units),
             "access": self.config.access,
             "channel": type(self.channel).__name__,
             "interference": type(self.interference).__name__,

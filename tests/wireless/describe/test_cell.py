@@ -104,7 +104,9 @@ def test_the_papers_cell_has_no_units():
     assert description.budget_table.title == "Link budget at full power, upload of S = 1"
     assert description.facts == "20 devices, 20 blocks, B = 1, N0 = 1\nchannel drawn once, seed 1"
     assert not any(
-        "W" in text or "Hz" in text for _, *texts in description.fleet_table.rows for text in texts
+        "W" in text or "Hz" in text or "dB" in text
+        for _, *texts in description.fleet_table.rows
+        for text in texts
     )
 
 
@@ -177,7 +179,7 @@ def test_the_fleet_is_summed_up_by_its_smallest_median_and_largest():
     }
     assert description.fleet_table.headings == tuple(summary)
     rows = {label: texts for label, *texts in description.fleet_table.rows}
-    assert rows["max_power_w"] == ["1 W"] * 3
+    assert rows["max_power_dbm"] == ["30.0 dBm"] * 3
     assert rows["capacitance"] == ["2e-28"] * 3
     assert all(text.endswith(" GHz") for text in rows["max_frequency_hz"])
 

@@ -1,5 +1,5 @@
 // The map: devices around the base station, blocks as columns below, a line for every upload.
-import { digits, pointIn, si, svg, tip, toScreen } from "./dom.js";
+import { dbm, digits, pointIn, si, svg, tip, toScreen } from "./dom.js";
 import { fix } from "./chart.js";
 import { word } from "./words.js";
 
@@ -101,7 +101,7 @@ export class CellMap {
       if (map.shadowing_db) lines.push(`shadowing ${digits(map.shadowing_db[device], 3)} dB`);
     }
     if (map.contribution) lines.push(`contribution ${digits(map.contribution[device])}`);
-    if (k >= 0) lines.push(this.holding(k), `power ${si(uploads.power_w[k], unit("W"))}`, `SINR ${digits(uploads.sinr_db[k], 3)} dB`,
+    if (k >= 0) lines.push(this.holding(k), `power ${dbm(uploads.power_w[k], this.units)}`, `SINR ${digits(uploads.sinr_db[k], 3)} dB`,
       `upload ${si(uploads.delay_s[k], unit("s"))}, ${si(uploads.energy_j[k], unit("J"))}`);
     else if (map.best_sinr_db) lines.push(`no block; at full power ${digits(map.best_sinr_db[device], 3)} dB at best`);
     else lines.push("no block");
@@ -124,7 +124,7 @@ export class CellMap {
     const block = this.columns.findIndex((one) => x >= one.x && x <= one.x + one.width && y > COLUMNS.base - COLUMNS.tallest - 14 && y < COLUMNS.base + 4);
     if (block >= 0) {
       const { k } = this.columns[block], isBlock = this.access === "one-block" || this.access === "blocks";
-      const head = isBlock ? `block ${block}: noise and interference ${si(this.noise[block], this.units ? "W" : "")}` : this.access === "tdma" ? "a turn" : "a share of the band";
+      const head = isBlock ? `block ${block}: noise and interference ${dbm(this.noise[block], this.units)}` : this.access === "tdma" ? "a turn" : "a share of the band";
       this.light(k, k < 0 ? `${head}\nfree` : `${head}\n${this.describe(this.uploads.device[k])}`, event.clientX, event.clientY);
       return;
     }

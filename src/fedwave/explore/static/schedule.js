@@ -1,6 +1,6 @@
 // The band over time: a rectangle for every piece of an upload, from when to when and over which blocks.
 import { Chart, fix } from "./chart.js";
-import { digits, pointIn, si, svg, tip } from "./dom.js";
+import { dbm, digits, pointIn, si, svg, tip } from "./dom.js";
 
 const LABEL = { width: 7, height: 12 }; // what a digit of a device's number takes
 
@@ -29,7 +29,7 @@ export function schedulePicture({ schedule: given, method, numBlocks, units, ids
     const isTaken = began.get(device) < schedule.start_s[k] && !own.has(`${device}:${schedule.first[k]}`);
     const name = String(ids ? ids[device] : device);
     const text = [`device ${name}`, `${digits(schedule.width[k], 3)} block${schedule.width[k] === 1 ? "" : "s"}, from ${digits(schedule.first[k], 3)} on`,
-      `${si(schedule.start_s[k], unit("s"))} to ${si(schedule.end_s[k], unit("s"))}`, `power ${si(schedule.power_w[k], unit("W"))}`, isTaken ? "blocks that others have left" : null].filter(Boolean).join("\n");
+      `${si(schedule.start_s[k], unit("s"))} to ${si(schedule.end_s[k], unit("s"))}`, `power ${dbm(schedule.power_w[k], unit("W"))}`, isTaken ? "blocks that others have left" : null].filter(Boolean).join("\n");
     chart.inside.append(svg("rect", { x: fix(x), y: fix(y), width: fix(Math.max(box.width, 0.5)), height: fix(Math.max(box.height, 0.5)), class: `piece f-${method} ${parity.get(device) ? "odd" : ""} ${isTaken ? "taken" : ""}`, "data-device": device }));
     if (box.width > LABEL.width * name.length + 4 && box.height > LABEL.height) chart.inside.append(svg("text", { x: fix(x + box.width / 2), y: fix(y + box.height / 2 + 4), "text-anchor": "middle", class: "on-piece" }, name));
     chart.spots.push({ x: x + box.width / 2, y: y + box.height / 2, text });

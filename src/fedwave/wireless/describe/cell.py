@@ -108,7 +108,6 @@ class CellDescription:
     def fleet_table(self) -> TextTable:
         """The smallest, median and largest value of each property of the fleet."""
         units = {
-            "max_power_w": "W",
             "max_frequency_hz": "Hz",
             "min_frequency_hz": "Hz",
             "static_power_w": "W",
@@ -116,7 +115,12 @@ class CellDescription:
         }
         rows = []
         for name, summary in self.fleet_summary.items():
-            unit = None if self.cell.config.normalised else units.get(name)
+            is_normalised = self.cell.config.normalised
+            if name == "max_power_w" and not is_normalised:
+                dbm = (f"{watt_to_dbm(value):.1f} dBm" for value in summary.values())
+                rows.append(("max_power_dbm", *dbm))
+                continue
+            unit = None if is_normalised else units.get(name)
             rows.append((name, *(si(v, unit) if unit else f"{v:.3g}" for v in summary.values())))
         return TextTable(title="Fleet", headings=("smallest", "median", "largest"), rows=tuple(rows))
 
