@@ -119,7 +119,7 @@ def test_a_cell_without_units_has_bare_powers_and_rates() -> None:
     problem = json.loads(run(*words, "--json"))
     lines = run(*words).splitlines()
     assert " ".join(lines[2].split()) == "block device u power of max SINR dB rate delay s energy J"
-    rows = [cells for cells in map(str.split, lines[3:5])]
+    rows = list(map(str.split, lines[3:5]))
     devices = [int(cells[1]) for cells in rows]
     assert len(devices) == 2
     assert_allclose(

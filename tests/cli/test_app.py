@@ -91,6 +91,7 @@ def test_a_shell_completes_commands_options_and_presets() -> None:
 
     assert set(completed("fedwave re")) == {"resume"} | {name for name in COMMANDS if name.startswith("re")}
     assert completed("fedwave run digits/ural") == ["digits/ural", "digits/ural-ives"]
+    assert completed("fedwave run digits/nufm -s algorithm.me") == ["algorithm.meta_lr="]
 
 
 def test_the_script_for_a_shell_can_be_printed() -> None:

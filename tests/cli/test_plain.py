@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 import typer
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from fedwave.cli.app import app
 from fedwave.cli.plain import cell_setting_beginning, setting_beginning
 from fedwave.errors import ConfigError
+from tools.docs.commands_table import every_command, examples, parameters
 
 GROUPS = {
     "Learn": {"new", "run", "sweep", "resume", "presets", "datasets"},
@@ -34,17 +36,37 @@ def test_commands_stand_in_their_groups() -> None:
     assert set().union(*GROUPS.values()) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_has_a_short_name_and_no_types_of_python(command: str) -> None:
-    text = shown(*command.split(), "-h")
-    assert text == shown(*command.split(), "--help")
+EVERY = [(" ".join(words), command) for words, command in every_command()]
+NAMES = [name for name, _ in EVERY]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_has_a_short_name_and_no_types_of_python(name: str) -> None:
+    text = shown(*name.split()[1:], "-h")
+    assert text == shown(*name.split()[1:], "--help")
     assert not re.search(r"<\w+.*?>", text)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "datasets"])
-def test_every_help_has_an_example(command: str) -> None:
-    text = shown(command, "--help").partition("╭")[0]
-    assert f"fedwave {command}" in text.partition("Usage:")[2].partition("\n")[2]
+@pytest.mark.parametrize(("name", "command"), EVERY, ids=NAMES)
+def test_every_help_has_examples_of_the_command_each_whole_on_a_line(name: str, command: Any) -> None:
+    lines = [line.strip() for line in shown(*name.split()[1:], "--help").splitlines()]
+    assert examples(command)
+    for example in examples(command):
+        assert example in lines
+        assert f"{example} ".startswith(f"{name} ")
+    assert lines[lines.index("Examples:") + 2] == examples(command)[0]
+
+
+@pytest.mark.parametrize(("name", "command"), EVERY, ids=NAMES)
+def test_help_has_every_word_unbroken_within_80_columns(name: str, command: Any) -> None:
+    text = shown(*name.split()[1:], "--help")
+    assert max(map(len, text.splitlines())) <= 80
+    said = [command.help]
+    for one in parameters(command):
+        is_option = one.param_type_name == "option"
+        said += [one.help, one.metavar, *(one.opts if is_option else ())]
+    words = {word for part in said for word in re.sub(r"[`*]", "", part or "").split()}
+    assert {word for word in words if word not in text} == set()
 
 
 @pytest.mark.parametrize(
@@ -53,6 +75,10 @@ def test_every_help_has_an_example(command: str) -> None:
         (
             ["run", "--rounds", "10"],
             "There is no option --rounds. Did you mean -s num_rounds=10? See --help.",
+        ),
+        (
+            ["account", "m.csv", "--access", "tdma"],
+            "There is no option --access. Did you mean -s access=tdma?",
         ),
         (["run", "--beta=0.1"], "There is no option --beta. Did you mean algorithm.meta_lr? See --help."),
         (["run", "--sede", "3"], "There is no option --sede. Did you mean --seed or --seeds? See --help."),
@@ -73,3 +99,14 @@ def test_settings_are_completed_from_their_beginning() -> None:
     assert setting_beginning("algorithm.meta") == ["algorithm.meta_lr="]
     assert cell_setting_beginning("noise_psd") == ["noise_psd_w_per_hz=", "noise_psd_dbm_per_hz="]
     assert setting_beginning("zebra") == []
+
+
+@pytest.mark.parametrize(("name", "command"), EVERY, ids=NAMES)
+def test_a_shell_completes_the_settings_of_every_command_that_takes_them(name: str, command: Any) -> None:
+    taking = [one for one in parameters(command) if "--set" in one.opts]
+    assert bool(taking) == (name.split()[-1] in ("run", "sweep", "theory", "cell", "allocate", "account"))
+    is_cell = name.split()[-1] in ("cell", "allocate", "account")
+    beginning, key = ("noise_f", "noise_figure_db=") if is_cell else ("algorithm.meta", "algorithm.meta_lr=")
+    for one in taking:
+        context = command.make_context(command.name, [], resilient_parsing=True)
+        assert [item.value for item in one.shell_complete(context, beginning)] == [key]

@@ -279,7 +279,7 @@ def test_the_python_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pyte
 
 def test_there_is_a_python_call_for_every_command():
     page = read("command-line.md").partition("## The same in Python")[2]
-    rows = re.findall(r"^\| (`fedwave .+?) \| .+ \| (.+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| (`fedwave .+?) \| (.+) \|$", page.partition("\n## ")[0], re.MULTILINE)
     commands = {word for row, _ in rows for word in re.findall(r"`fedwave (\w+)", row)}
     assert commands == {command.name or command.callback.__name__ for command in app.registered_commands} | {
         group.name for group in app.registered_groups

@@ -7,12 +7,14 @@ from functools import partial
 
 from tools.docs.api_table import api_tables
 from tools.docs.columns_table import columns_table
+from tools.docs.commands_table import commands_reference
 from tools.docs.module_tree import imports_table, tree
 from tools.docs.reproduced import verdicts
 from tools.docs.settings_table import schemes_table, settings_tables
 
 # (page, name of the part): what must stand there.
 GENERATED: dict[tuple[str, str], Callable[[], str]] = {
+    ("command-line.md", "commands"): commands_reference,
     ("training.md", "settings"): settings_tables,
     ("training.md", "schemes"): schemes_table,
     ("run-folder.md", "rounds"): partial(columns_table, "rounds.csv"),

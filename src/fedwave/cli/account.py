@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedwave.cli.cell import cell_beginning
+from fedwave.cli.plain import cell_setting_beginning
 from fedwave.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def account_command(
         "--set",
         "-s",
         metavar="KEY=VALUE",
+        autocompletion=cell_setting_beginning,
         help="Override a setting of the cell, e.g. -s radio.power_set=measured-x55 or "
         "-s carbon_intensity_g_per_kwh=380.",
     ),

@@ -55,7 +55,7 @@ def allocate_command(
         "-s",
         metavar="KEY=VALUE",
         autocompletion=cell_setting_beginning,
-        help="Cell: override a setting, e.g. `-s num_blocks=5`.",
+        help="Cell: override a setting, e.g. -s num_blocks=5.",
         show_default=False,
     ),
     num_devices: int = typer.Option(

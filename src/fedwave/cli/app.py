@@ -27,7 +27,14 @@ PACKAGES = ("numpy", "scipy", "torch", "pydantic")  # on which the last bits of 
 
 app = typer.Typer(
     name="fedwave",
-    help="Federated meta-learning over wireless networks.",
+    help="""Federated meta-learning over wireless networks.
+
+    Examples:
+
+    `fedwave run digits/nufm`
+
+    `fedwave explore umi-3.5ghz`
+    """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

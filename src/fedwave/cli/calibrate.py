@@ -22,7 +22,11 @@ def calibrate(
 ) -> None:
     """Make a cell file of measured watts: least squares for amplifier and circuit, means for other states.
 
-    Try: `fedwave calibrate watts.csv --cell umi-3.5ghz -o cell.toml`, then `fedwave cell cell.toml`.
+    Examples:
+
+    `fedwave calibrate watts.csv`
+
+    `fedwave calibrate watts.csv --cell umi-3.5ghz -o cell.toml`
     """
     from fedwave.wireless.calibration import read_calibration
     from fedwave.wireless.settings.load import load_cell_config

@@ -94,8 +94,8 @@ def compare(
     form: str = typer.Option(
         "table",
         "--format",
-        metavar="|".join(get_args(Format)),
-        help="How to print; all but table draw no picture.",
+        metavar="FORM",
+        help=f"How to print: {', '.join(get_args(Format))}. All but table draw no picture.",
     ),
 ) -> None:
     """Compare runs: tables and a picture. Runs of one name are averaged over their seeds.
@@ -110,9 +110,11 @@ def compare(
 
     `fedwave compare runs`
 
-    `fedwave compare runs --plot figure.pdf --style paper --width column --by joules --metric accuracy`
+    `fedwave compare runs --plot figure.pdf --style paper --width column`
 
-    `fedwave compare runs/nufm-seed* runs/fedavg-seed* --baseline FedAvg --format latex > table.tex`
+    `fedwave compare runs --by joules --metric accuracy`
+
+    `fedwave compare runs --baseline FedAvg --format latex > table.tex`
     """
     from fedwave.errors import ConfigError, MissingExtraError, did_you_mean
     from fedwave.runs.compare import distinct_runs

@@ -25,7 +25,14 @@ DOWNLOAD_NAMES = (
 )  # of DOWNLOADS, for the help alone
 
 datasets_app = typer.Typer(
-    help="List the datasets and where they were found, or download one.",
+    help="""List the datasets and where they were found, or download one.
+
+    Examples:
+
+    `fedwave datasets`
+
+    `fedwave datasets download fashion-mnist`
+    """,
     cls=PlainGroup,
     context_settings=HELP,
 )
@@ -72,7 +79,14 @@ def download(
     ),
     force: bool = typer.Option(False, "--force", help="Fetch it again even if it is there."),
 ) -> None:
-    """Download a dataset from its publisher and verify its checksums."""
+    """Download a dataset from its publisher and verify its checksums.
+
+    Examples:
+
+    `fedwave datasets download cifar-10`
+
+    `fedwave datasets download cifar-10 --data-dir my-data`
+    """
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from fedwave.data.sources import DATASETS

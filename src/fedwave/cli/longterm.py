@@ -51,8 +51,13 @@ def longterm(
     Utility is U - eta_1 E - eta_2 T of a round. Read it together with the overdraw: what the device that
     spends most takes beyond its budget. Only planners that overdraw can be above the bound.
 
-    Examples: `fedwave longterm runs/my-run`, `fedwave longterm runs/my-run --budget 0.3 --v 1 --v 3`,
-    `fedwave longterm runs/my-run -p myopic -p ocean --json`.
+    Examples:
+
+    `fedwave longterm runs/my-run`
+
+    `fedwave longterm runs/my-run --budget 0.3 --v 1 --v 3`
+
+    `fedwave longterm runs/my-run -p myopic -p ocean --json`
     """
     need_torch("Replaying a run")
     from fedwave.longterm.comparison import DEFAULT, compare_long_term

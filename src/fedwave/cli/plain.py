@@ -60,7 +60,7 @@ def _other_option(wrong: str, given: list[str], error: Exception, ctx: Any) -> s
     """Return the line about an option that a command does not have, and how its setting is written."""
     from fedwave.settings.guess import guess_key
 
-    is_cell = ctx.info_name in ("cell", "allocate")
+    is_cell = ctx.info_name in ("cell", "allocate", "account")
     word = wrong.partition("=")[0]
     hint = guess_key(_schema(is_cell=is_cell), word)
     near = difflib.get_close_matches(word, getattr(error, "possibilities", None) or (), cutoff=0.75)

@@ -21,7 +21,11 @@ def presets(
 ) -> None:
     """List the presets, or print one as TOML to start your own file from.
 
-    Example: `fedwave presets paper/nufm > my.toml`
+    Examples:
+
+    `fedwave presets`
+
+    `fedwave presets paper/nufm > my.toml`
     """
     from fedwave.experiments.preset_files import preset_names, preset_text
 

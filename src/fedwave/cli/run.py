@@ -36,7 +36,7 @@ def run(
         help="Change one setting, e.g. `-s selection.num_selected=10`. May be repeated.",
         show_default=False,
     ),
-    seed: int | None = typer.Option(None, "--seed", help="The one seed; short for `-s seed=N`."),
+    seed: int | None = typer.Option(None, "--seed", help="The one seed: 3 is short for `-s seed=3`."),
     seeds: str | None = typer.Option(
         None,
         "--seeds",
@@ -46,7 +46,10 @@ def run(
     ),
     jobs: int | None = JOBS,
     engine: str | None = typer.Option(
-        None, "--engine", help="threads or ray; short for `-s execution.engine=NAME`.", show_default=False
+        None,
+        "--engine",
+        help="threads or ray, which is short for `-s execution.engine=ray`.",
+        show_default=False,
     ),
     address: str | None = typer.Option(
         None,
@@ -67,7 +70,7 @@ def run(
 ) -> None:
     """Train, and leave a run folder with the tables, the model, a summary and a picture.
 
-    The run can be stopped at any moment with Ctrl-C (or killed) and gone on with by `fedwave resume`.
+    You can stop a run at any time (Ctrl-C or kill) and continue it with `fedwave resume`.
 
     Examples:
 

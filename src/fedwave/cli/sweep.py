@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fedwave.cli.console import print_tables, short_time
 from fedwave.cli.guard import Interrupted, heed_signals
+from fedwave.cli.plain import setting_beginning
 from fedwave.cli.presets import preset_beginning
 from fedwave.errors import DivergenceError, import_extra
 
@@ -41,7 +42,8 @@ def sweep(
         "--set",
         "-s",
         metavar="KEY=A,B,C",
-        help="Try these values of a setting, e.g. `-s algorithm.meta_lr=0.001,0.01`. May be repeated: every "
+        autocompletion=setting_beginning,
+        help="Try these values of a setting, e.g. -s algorithm.meta_lr=0.001,0.01. May be repeated: every "
         "combination is run.",
         show_default=False,
     ),
@@ -62,7 +64,7 @@ def sweep(
 
     `fedwave sweep digits/nufm -s algorithm.meta_lr=0.001,0.01,0.1 --seeds 0-4`
 
-    `fedwave sweep digits/ural -s cell.delay_weight=1,2,4 -s cell.method=optimal,threshold --jobs 2`
+    `fedwave sweep digits/ural -s cell.method=optimal,threshold --jobs 2`
     """
     import_extra("torch", purpose="Training", extra="learn")
     from fedwave.runs.sweep import parse_seeds, plan_sweep
