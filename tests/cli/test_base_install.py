@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +57,10 @@ CASES: dict[str, list[tuple[str, int, str]]] = {
     "new": [("new project", 0, "Start with:")],
     "presets": [("presets", 0, "digits/nufm"), ("presets digits/nufm", 0, 'scheme = "nufm"')],
     "report": [("report a own", 0, "Report: report.html")],
-    "reproduce": [("reproduce --quick", 2, f"Training needs torch, {NEEDS_TORCH}")],
+    "reproduce": [
+        ("reproduce --quick", 2, f"Training needs torch, {NEEDS_TORCH}"),
+        ("reproduce --list", 2, f"Training needs torch, {NEEDS_TORCH}"),
+    ],
     "resume": [("resume a", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "run": [("run", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "runs": [("runs .", 0, "mine")],
@@ -91,12 +95,10 @@ print(json.dumps(answers))
 """
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What each command line answers, in a folder with runs, one of them with parts that nobody has."""
+def fill(folder: Path) -> None:
+    """Write what the commands ask for: files, and runs, one of them with parts that nobody has."""
     from fedwave.allocation import example_problem
 
-    folder = tmp_path_factory.mktemp("base")
     for name in ("a", "b"):
         write_run(folder / name, name, [0.2, 0.4], over_cell=True)
     write_run(folder / "own", "mine", [0.5, 0.4], over_cell=True)
@@ -113,6 +115,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "problem.toml").write_text(example_problem())
     (folder / "watts.csv").write_text(MEASURED)
     (folder / "messages.csv").write_text(TABLE)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What each command line answers."""
+    folder = tmp_path_factory.mktemp("base")
+    fill(folder)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80", "HOME": str(folder)}
     done = subprocess.run(
         [

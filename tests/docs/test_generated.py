@@ -185,3 +185,11 @@ def test_a_changed_number_is_noticed(monkeypatch):
     assert filled_in(wrong) == text
     with pytest.raises(KeyError, match=r"docs/results\.toml has no allocation\.n_2m"):
         filled_in(text.replace("allocation.n_1m", "allocation.n_2m"))
+
+
+def test_a_measured_table_has_rows_alone():
+    """What a command says on the side, a warning, is none of its results."""
+    tables = {name: text for name, text in values().items() if text.startswith("\n|")}
+    assert len(tables) > 5
+    for name, text in tables.items():
+        assert [line for line in text.strip().splitlines() if not line.startswith("|")] == [], name

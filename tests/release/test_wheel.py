@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,9 @@ from pathlib import Path
 import pytest
 
 from fedwave import __version__
+from fedwave.experiments import load_experiment
+from fedwave.runs.run import run_experiment
+from tests.cli.test_base_install import CASES, LINES, fill
 from tools.docs.pages import ROOT
 from tools.release import repository
 
@@ -41,10 +45,10 @@ def metadata(wheel: Path) -> Message:
         return message_from_bytes(opened.read(f"fedwave-{__version__}.dist-info/METADATA"))
 
 
-def call(words: list[object], *, cwd: Path) -> str:
-    """Run a command that sees neither the repository's sources nor our environment; return what it prints."""
+def start(words: list[object], *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that sees neither the repository's sources nor our environment."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FEDWAVE_DATA")}
-    done = subprocess.run(
+    return subprocess.run(
         [str(word) for word in words],
         cwd=cwd,
         env=kept | {"COLUMNS": "80"},
@@ -52,6 +56,11 @@ def call(words: list[object], *, cwd: Path) -> str:
         text=True,
         check=False,
     )
+
+
+def call(words: list[object], *, cwd: Path) -> str:
+    """Run such a command, and return what it prints."""
+    done = start(words, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -83,6 +92,36 @@ def test_the_description_has_full_addresses_only(metadata):
     assert f"{repository()}/blob/v{__version__}/CONTRIBUTING.md" in targets
 
 
+def every_command_works_or_names_its_extra(fedwave: Path, python: Path, folder: Path) -> None:
+    """Run every command where no extra is installed; some of the runs that it reads torch has made."""
+    fill(folder)
+    for name, preset in (("trained", "digits/ural"), ("plain", "digits/nufm")):
+        run_experiment(load_experiment(preset, ["num_rounds=2"]), folder / name)
+    of_trained = [
+        ("compare trained plain --format markdown", 0, "URAL"),
+        ("report trained plain", 0, "Report: report.html"),
+        ("runs .", 0, "2 of 2"),
+        ("account plain --operations 1e6", 0, "joules"),
+        ("resume trained", 2, 'pip install "fedwave[learn]"'),
+        ("theory trained", 2, 'pip install "fedwave[learn]"'),
+        *((f"{name} --help".strip(), 0, "Usage: fedwave") for name in ("", *CASES)),
+    ]
+    for words, code, text in [*LINES, *of_trained]:
+        done = start([fedwave, *words.split()], cwd=folder)
+        assert done.returncode == code, (words, done.stderr)
+        assert text in (done.stdout if code == 0 else done.stderr), words
+        assert "Traceback" not in done.stderr, words
+        if code:
+            assert done.stderr.startswith("error: "), words
+            assert done.stderr.count("\n") == 1, words
+    read = "import fedwave; run = fedwave.read_run('trained'); print(run.num_rounds, run.metric.name)"
+    assert call([python, "-c", read], cwd=folder) == "2 accuracy\n"
+    installed = {
+        one["name"] for one in json.loads(call([python, "-m", "pip", "list", "--format=json"], cwd=folder))
+    }
+    assert installed & {"torch", "scikit-learn", "matplotlib", "pandas", "safetensors"} == set()
+
+
 def test_the_wheel_runs_in_an_empty_environment(wheel, tmp_path):
     """First with nothing but numpy, scipy and the command line; then with what learning needs."""
     venv.create(tmp_path / "empty", with_pip=True)
@@ -99,7 +138,7 @@ def test_the_wheel_runs_in_an_empty_environment(wheel, tmp_path):
     ]
     call([*pip, wheel], cwd=tmp_path)
     assert call([fedwave, "--version"], cwd=tmp_path).startswith(f"fedwave {__version__}\n")
-    assert "umi-3.5ghz" in call([fedwave, "cell", "umi-3.5ghz"], cwd=tmp_path)
+    every_command_works_or_names_its_extra(fedwave, python, tmp_path)
     assert str(tmp_path) in call([python, "-c", "import fedwave; print(fedwave.__file__)"], cwd=tmp_path)
 
     call([*pip, f"{wheel}[learn]"], cwd=tmp_path)

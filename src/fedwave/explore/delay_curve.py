@@ -1,7 +1,7 @@
 """The objective of (P) as a function of the upload delay, a proven bound between, and the steps of IVES.
 
 All of it comes from the allocation's own parts: the best matching at a delay (Theorem 3), what the delay
-costs, and the chord that bounds the value between two delays (docs/allocation.md, "Blocks").
+costs, and the chord that bounds the value between two delays (docs/allocation-proofs.md, "Blocks").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worth of a pair at its own SNR: the two lemmas of docs/allocation.md, and what is built on them."""
+"""The worth of a pair at its own SNR: the two lemmas of docs/allocation-proofs.md, and what uses them."""
 
 from __future__ import annotations
 

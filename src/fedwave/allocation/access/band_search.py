@@ -5,7 +5,7 @@ is worth L(mu, delta), concave in delta (more time relaxes the peak power), so i
 open upload is worth max(0, L), which lies below the line through the tangent's ends, each raised to 0. Hence
 sum of the lines + mu W delta - D bounds the node at once for all its delays, and the bound is exact where no
 open upload's line was raised and nobody's worth jumps at mu. What is left is closed by splitting the range or
-by deciding the upload that is closest to indifferent. See docs/allocation-accesses.md.
+by deciding the upload that is closest to indifferent. See docs/allocation-proofs.md.
 """
 
 from __future__ import annotations

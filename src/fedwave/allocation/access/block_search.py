@@ -4,7 +4,7 @@ The worth of an option is concave in the delay, so it lies below its tangents. W
 the sum of their tangents is a straight line, and the best sum, a maximum of lines, is convex: over a range of
 delays it lies below the chord between the knapsacks at both ends. Chord minus D bounds the range. An option
 that the knapsacks' prices keep below the incumbent at both ends is in nothing better within the range, and
-is left out of its parts. See docs/allocation-accesses.md.
+is left out of its parts. See docs/allocation-proofs.md.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def candidate_pairs(problem: AllocationProblem, *, may_upload: BoolArray | None 
     and h E_max (E_max, if a circuit draws power): see dominance.py. At any SNR of its own that such a device
     may use, each of those M may use it as well, arrives as surely and takes no more energy. With prices a of
     their own h / a takes the place of h, a P_circuit counts by itself if a circuit draws power, and the
-    limits always. So do deadlines and circuit powers of their own: see docs/allocation.md.
+    limits always. So do deadlines and circuit powers of their own: see docs/allocation-proofs.md.
     """
     num_blocks = problem.num_blocks
     if num_blocks == 0:

@@ -2,8 +2,8 @@
 
 A pair with contribution u is worth g(y) = u e^(-m/y) - k e(y) - kappa / ln(1 + y) at an SNR y of its own,
 where k = eta_1 s (I + B N0) / (h xi), kappa = eta_1 s P_circuit and e(y) = y / ln(1 + y). It may take any y
-from the common SNR x up to its cap, so its worth at x is the largest g on [x, cap]. In docs/allocation.md
-it is shown that, as a function of e,
+from the common SNR x up to its cap, so its worth at x is the largest g on [x, cap]. In
+docs/allocation-proofs.md it is shown that, as a function of e,
 
 1. for y >= m, g is concave;
 2. for y < m, g rises wherever it is positive.
