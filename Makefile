@@ -24,7 +24,8 @@ $(FLOWER_STAMP): pyproject.toml constraints-flower.txt
 	touch $(FLOWER_STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+	$(BIN)/fedwave demo
+	@echo "(fedwave is in $(BIN): . $(BIN)/activate)"
 
 # One SuperLink and four SuperNodes as processes on this machine, three rounds over TLS, all stopped again.
 demo-flower: $(FLOWER_STAMP)

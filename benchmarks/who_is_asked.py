@@ -10,9 +10,9 @@ differences in accuracy and ratios of joules to asking everybody, paired by seed
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from fedwave.demo.same_accuracy import SETTINGS
 from fedwave.experiments import load_experiment
 from fedwave.intervals import interval, median_interval
 from fedwave.plots.style import COLOURS, new_figure, save_figure
@@ -23,10 +23,6 @@ from paired_costs import of, paired, times
 from preset_runs import argument_parser, with_power_set
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "examples"))  # where the demo is, and the runs find "demo:small_net"
-
-import demo  # noqa: E402 - the line before says where it is
-
 EVERYBODY = "everybody"
 COUNTS = (6, 10, 15, 20)
 NUM_DEVICES = 30
@@ -51,7 +47,7 @@ def run_one(name: str, changes: tuple[str, ...], seed: int, out: Path) -> Finish
     if (folder / "config.toml").exists():
         resume_run(folder)
     else:
-        given = [*demo.SETTINGS, *changes, f"seed={seed}", f"name={name}", "execution.workers=1"]
+        given = [*SETTINGS, *changes, f"seed={seed}", f"name={name}", "execution.workers=1"]
         run_experiment(load_experiment("digits/ural", given), folder)
     return read_run(folder)
 

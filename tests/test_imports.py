@@ -40,13 +40,14 @@ ALLOWED: dict[str, set[str]] = {
     | {"selection", "wireless", "allocation", "server", "simulation", "experiments", "runs"},
     "plots": GROUND | {"wireless", "allocation", "runs", "longterm"},
     "pages": GROUND | {"experiments", "runs", "plots"},
+    "demo": GROUND | {"runs", "plots"},
     "reproduce": GROUND
     | DISCIPLINES
     | {"server", "devices", "simulation", "experiments", "runs", "plots", "pages"},
     "cli": GROUND
     | DISCIPLINES
     | {"server", "theory", "simulation", "experiments", "runs", "longterm", "plots", "pages", "reproduce"}
-    | {"explore"},
+    | {"explore", "demo"},
     "flower": GROUND | DISCIPLINES | {"server", "devices", "simulation", "experiments", "runs"},
     "explore": GROUND | {"settings", "wireless", "allocation", "server", "experiments", "runs", "plots"},
     "testing": GROUND | DISCIPLINES | {"server"},
@@ -127,6 +128,7 @@ HEAVY = ("torch", "matplotlib", "sklearn", "pandas", "PIL", "scipy.stats", "scip
         ("presets", (*HEAVY, "numpy"), 500),
         ("presets paper/nufm", (*HEAVY, "numpy"), 500),
         ("run --help", (*HEAVY, "numpy"), 500),
+        ("demo --help", (*HEAVY, "numpy"), 500),
         ("datasets --help", (*HEAVY, "numpy"), 500),
         ("cell", (*HEAVY, "numpy"), 500),
         ("cell --help", (*HEAVY, "numpy"), 500),

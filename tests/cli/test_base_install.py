@@ -48,6 +48,7 @@ CASES: dict[str, list[tuple[str, int, str]]] = {
         ("compare own a", 0, "mine"),
     ],
     "datasets": [("datasets", 0, "digits"), ("datasets download fashion-mnist", 2, "needs pooch")],
+    "demo": [("demo", 2, f"Training needs torch, {NEEDS_TORCH}")],
     "explore": [
         ("explore umi-3.5ghz --json", 0, '"optimal"'),
         ("explore own --json", 2, "got run folders alone"),

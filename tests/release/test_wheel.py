@@ -146,4 +146,8 @@ def test_the_wheel_runs_in_an_empty_environment(wheel, tmp_path):
     assert "table-2" in listed
     call([fedwave, "run", "digits/ural", "-s", "num_rounds=3", "--out", "first"], cwd=tmp_path)
     assert "URAL" in call([fedwave, "compare", "first"], cwd=tmp_path)
+    (tmp_path / "nothing").mkdir()
+    words = [fedwave, "demo", "--seeds", "0-1", "-s", "num_rounds=2"]
+    assert "the best that all 10 runs reach" in call(words, cwd=tmp_path / "nothing")
+    assert (tmp_path / "nothing" / "demo" / "comparison.png").is_file()
     call([python, "-m", "pip", "check"], cwd=tmp_path)

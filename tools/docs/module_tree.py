@@ -28,6 +28,7 @@ FOLDERS = (
     "longterm",
     "plots",
     "pages",
+    "demo",
     "reproduce",
     "flower",
     "explore",

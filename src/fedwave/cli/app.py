@@ -14,6 +14,7 @@ from fedwave.cli.calibrate import calibrate
 from fedwave.cli.cell import cell
 from fedwave.cli.compare import compare, report, runs
 from fedwave.cli.datasets import datasets_app
+from fedwave.cli.demo import demo
 from fedwave.cli.explore import explore
 from fedwave.cli.longterm import longterm
 from fedwave.cli.plain import HELP, PlainGroup, add
@@ -42,6 +43,7 @@ app = typer.Typer(
     context_settings=HELP,
 )
 LEARN, RADIO, RESULTS = "Learn", "Radio", "Results"
+add(app, demo, name="demo", group=LEARN)
 add(app, new, group=LEARN)
 add(app, run, group=LEARN)
 add(app, sweep, group=LEARN)

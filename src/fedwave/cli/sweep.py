@@ -1,4 +1,4 @@
-"""``fedwave sweep``, and ``fedwave run --seeds``: many runs with one display of how far they are."""
+"""``fedwave sweep``, and what other commands with many runs share: one display of how far they are."""
 
 from __future__ import annotations
 
@@ -81,17 +81,31 @@ def run_many(
     plan: Callable[[], Sequence[SweepRun]], *, jobs: int | None, data_dir: Path | None, quiet: bool
 ) -> None:
     """Make the planned runs with one display of how far they are, and print what they came to."""
+    _report(make_runs(plan(), jobs=jobs, data_dir=data_dir, quiet=quiet))
+
+
+def make_runs(
+    runs: Sequence[SweepRun], *, jobs: int | None, data_dir: Path | None, quiet: bool
+) -> SweepResult:
+    """Make what is missing of the runs with one display of how far they are."""
     from fedwave.runs.sweep import run_sweep
 
-    runs = plan()
     try:
         with _display(Console(stderr=True, quiet=quiet), runs) as tell:
-            made = run_sweep(runs, num_jobs=jobs, data_dir=data_dir, progress=tell)
+            return run_sweep(runs, num_jobs=jobs, data_dir=data_dir, progress=tell)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             "What is finished is kept, and checkpoints are whole. Go on with the same command."
         ) from None
-    _report(made)
+
+
+def require_converged(made: SweepResult) -> None:
+    """Raise if a run diverged; the message names the first."""
+    if made.diverged:
+        folder, why = next(iter(made.diverged.items()))
+        raise DivergenceError(
+            f"{len(made.diverged)} of {len(made.folders)} runs diverged, the first in {folder}: {why}"
+        )
 
 
 def _report(made: SweepResult) -> None:
@@ -108,9 +122,7 @@ def _report(made: SweepResult) -> None:
             console.print(note, highlight=False, markup=False)
     count = len(made.folders)
     typer.echo(f"{count} runs, {count - made.num_made} of them made before: {made.folders[0].parent}")
-    if made.diverged:
-        folder, why = next(iter(made.diverged.items()))
-        raise DivergenceError(f"{len(made.diverged)} of {count} runs diverged, the first in {folder}: {why}")
+    require_converged(made)
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The demo: what the same accuracy costs five schemes over a street cell."""
