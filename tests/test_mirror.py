@@ -58,7 +58,7 @@ TESTED_THROUGH = {
     "native_library.py": "learning/models/fast_cnn/test_compiled_cache.py",
     "learning/objective.py": "learning/test_meta_gradient.py",
     "reproduce/cell_charts.py": "reproduce/test_reproduction.py",
-    "reproduce/charts.py": "reproduce/test_reproduction.py",
+    "reproduce/figure_point.py": "reproduce/test_items.py",
     "reproduce/learning_charts.py": "reproduce/test_reproduction.py",
     "reproduce/outputs.py": "reproduce/test_reproduction.py",
     "reproduce/panels.py": "reproduce/test_reproduction.py",

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from fedwave.plots.chart import Chart, plotted_rows
+from fedwave.plots.chart import Chart, merged, plotted_rows
 from fedwave.plots.draw_chart import draw_chart
-from fedwave.reproduce.charts import charts_of
+from fedwave.reproduce.cell_charts import (
+    against_costs,
+    figure_4,
+    figure_5,
+    figure_6,
+    figure_7,
+    optimum_and_ives,
+)
 from fedwave.reproduce.items import ITEMS, Item
+from fedwave.reproduce.learning_charts import figure_2, figure_2_lead, figure_3, gradients, turning_point
+from fedwave.reproduce.panels import Found
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.readings import (
     Reading,
@@ -35,12 +44,39 @@ from fedwave.reproduce.seed_tables import (
     write_rows,
 )
 from fedwave.reproduce.studies import study_of
+from fedwave.reproduce.study_charts import (
+    accuracy_by_first_weights,
+    accuracy_by_rate,
+    by_scale,
+    faults,
+    lead_by_rate,
+    step_arms,
+    step_leads,
+    step_lengths,
+)
 from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart, claim_rows, judge, part_row
 from fedwave.reproduce.wanted_runs import WantedRun, made_together, wanted_runs
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 
 READINGS, CLAIMS_TABLE, CONFIGS, STUDY = "readings.csv", "claims.csv", "configs.toml", "comparisons.csv"
-Found = list[tuple[WantedRun, KeptRun]]
+
+CHARTS: Mapping[str, Sequence[Callable[[Found, Sequence[Row]], Chart]]] = {
+    "fig-2": (figure_2, figure_2_lead),
+    "fig-3": (figure_3,),
+    "fig-4": (figure_4, against_costs),
+    "fig-5": (
+        figure_5,
+        optimum_and_ives("fig-5", "num_blocks", "URAL by the optimum and by IVES, by blocks"),
+    ),
+    "fig-6": (figure_6, optimum_and_ives("fig-6", "max_gain", "URAL by the optimum and by IVES, by gain")),
+    "fig-7": (figure_7, optimum_and_ives("fig-7", "energy_weight", "URAL by the optimum and by IVES, by η₁")),
+    "readings": (accuracy_by_first_weights,),
+    "beyond": (gradients, turning_point),
+    "steps": (step_leads, step_arms, step_lengths),
+    "rates": (accuracy_by_rate, lead_by_rate),
+    "robust": (faults,),
+    "scales": (by_scale,),
+}
 
 WITH_ALL_CURVES = ("steps", "rates", "robust")  # items whose curves are written as they are kept
 
@@ -101,7 +137,7 @@ def write_item(
     readings = _readings(item, rows, own)
     if readings:
         write_rows(own / READINGS, [reading.row() for reading in readings])
-    charts = charts_of(item.name, found, rows)
+    charts = _charts(item.name, found, rows)
     for chart in charts:
         write_rows(own / f"{chart.name}.csv", plotted_rows(chart))
         draw_chart(chart).save(own / f"{chart.name}.png")
@@ -149,3 +185,11 @@ def _configs(found: Found) -> str:
         command = run.command.replace(f"--seed {run.seed}", "--seed SEED")
         entries[name] = {"command": command, "seeds": [run.seed], "settings": settings}
     return tomli_w.dumps({"run": [{"name": name, **entry} for name, entry in entries.items()]})
+
+
+def _charts(item: str, found: Found, rows: Sequence[Row]) -> list[Chart]:
+    """Return the charts of an item; none where nothing was run."""
+    if not rows:
+        return []
+    charts = [make(found, rows) for make in CHARTS.get(item, ())]
+    return [merged(chart) for chart in charts if chart.panels]

@@ -11,10 +11,10 @@ import numpy as np
 
 from fedwave.intervals import Interval, interval
 from fedwave.reproduce.items import LEARNERS
+from fedwave.reproduce.judgements import OWN_TEST
 from fedwave.reproduce.learning_claims import TABLE_2
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import Row, Tables, paired
-from fedwave.reproduce.test_readings import OWN_TEST
 from fedwave.runs.inference import LEVEL, holm, two_sided
 from fedwave.units import FloatArray
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from fedwave.csv_table import read_table
 from fedwave.errors import RunError
+from fedwave.reproduce.judgements import FIGURES
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
 from fedwave.reproduce.single_run import accuracy_after
-from fedwave.reproduce.test_readings import FIGURES
 from fedwave.reproduce.wanted_runs import WantedRun
 from fedwave.runs.kept_runs import KeptRun
 from fedwave.runs.tables import to_csv

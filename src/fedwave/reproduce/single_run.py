@@ -18,8 +18,8 @@ from fedwave.errors import DivergenceError, RunError
 from fedwave.experiments import Experiment
 from fedwave.experiments.build import build_simulation, faulty_devices, load_experiment_dataset
 from fedwave.experiments.schema import DataSection
+from fedwave.reproduce.judgements import FIGURES, OWN_TEST, read_test
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
-from fedwave.reproduce.test_readings import FIGURES, OWN_TEST, read_test
 from fedwave.runs.kept_runs import KeptRun, curve_of
 from fedwave.runs.provenance import processor, run_key, versions
 from fedwave.runs.round_cache import RoundCache, with_cache

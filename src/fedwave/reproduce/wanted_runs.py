@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fedwave.errors import DataError
 from fedwave.experiments import Experiment, load_experiment
-from fedwave.reproduce.items import FigurePoint, Item
+from fedwave.reproduce.figure_point import FigurePoint
+from fedwave.reproduce.items import Item
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.single_run import require_figures, single_run
 from fedwave.runs.kept_runs import KeptRun, KeptRuns

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
-from fedwave.reproduce.test_readings import JUDGEMENTS, read_test
+from fedwave.reproduce.judgements import JUDGEMENTS, read_test
 
 
 @pytest.fixture(scope="module")
