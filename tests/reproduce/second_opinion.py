@@ -223,9 +223,16 @@ def _rounds_saved(curves: Table, prefix: str, dataset: str) -> list[float]:
 
 def judged(folder: Path) -> list[dict]:
     """Return the parts with their p-values and decisions."""
-    own = parts(folder)
+    return tested(parts(folder))
+
+
+def tested(own: list[dict]) -> list[dict]:
+    """Return parts with their p-values, corrected over all of them, and decisions."""
     for part in own:
         values, n = part["values"], len(part["values"])
+        if n < 2:
+            part["mean"], part["exact"] = values.mean(), False
+            continue
         mean, sd = values.mean(), values.std(ddof=1)
         part["mean"], part["exact"] = mean, bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
         low, high = (
@@ -261,7 +268,7 @@ def judged(folder: Path) -> list[dict]:
             part["p_small"] = min(1.0, 2 * max(upper, lower))
     for question in ("p", "p_size", "p_small"):
         for is_sweep in (False, True):  # C8d is ours, and corrected by itself
-            family = [part for part in own if (part["claim"] == "C8d") == is_sweep]
+            family = [part for part in own if (part.get("claim") == "C8d") == is_sweep]
             asked = sorted(
                 (part for part in family if part.get(question) is not None), key=lambda part: part[question]
             )
@@ -275,7 +282,7 @@ def judged(folder: Path) -> list[dict]:
 
 
 def _decision(part: dict) -> str:
-    if part["exact"] or part["p_holm"] < 0.05:
+    if part["exact"] or part.get("p_holm", 1.0) < 0.05:
         return "holds" if part["for"] else "does not hold"
     if part.get("p_small_holm", 1.0) < 0.05:
         return "no effect of interest"

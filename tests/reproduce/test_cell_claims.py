@@ -61,6 +61,14 @@ def test_c9_counts_iterations_and_falls() -> None:
     assert decisions(fig_4=own)["C9b"] == ["does not hold"]
 
 
+@pytest.mark.parametrize(("count", "decision"), [(2.9, "holds"), (3.1, "does not hold")])
+def test_about_two_is_less_than_three(count, decision) -> None:
+    own = cell_rows(5.0, 5.0)
+    for row in own:
+        row["iterations"] = count + 0.001 * math.sin(row["seed"])
+    assert decisions(fig_4=own)["C9a"] == [decision]
+
+
 def varied(parameter: str, law, exponent_e: float, exponent_t: float, scheme: str = IVES):
     found = []
     for value in law:
@@ -78,6 +86,8 @@ def varied(parameter: str, law, exponent_e: float, exponent_t: float, scheme: st
         ((0.5, 0.0), "holds", "holds"),
         ((1.5, 0.0), "holds", "does not hold"),
         ((0.5, 0.8), "does not hold", "holds"),
+        ((0.96, 0.09), "holds", "holds"),
+        ((1.04, 0.11), "does not hold", "does not hold"),
     ],
 )
 def test_c6_reads_the_slopes_over_m(exponents, flat, gentle) -> None:

@@ -16,6 +16,7 @@ def test_a_slope_of_rounding_is_none() -> None:
     assert slope([1.0, 2.0, 3.0], [4.0 + one for one in noise]) == 0.0
     assert slope([1.0, 2.0, 3.0], [4.0, 4.0 + 1e-6, 4.0 + 2e-6]) == pytest.approx(1e-6)
     assert math.isnan(slope([1.0], [2.0]))
+    assert slope([1.0, 3.0], [2.0, 1.0]) == pytest.approx(-0.5)  # two points are a line
 
 
 def test_leads_and_ratios_are_of_seeds_that_have_both() -> None:

@@ -76,6 +76,15 @@ def test_the_papers_order_is_of_all_three() -> None:
     assert alone.order == "unknown"
 
 
+def test_an_order_needs_two_seeds_a_lead_of_any_size_and_no_tie() -> None:
+    (two,) = readings_of_training(accuracies([0.7, 0.71], [0.6, 0.62], [0.5, 0.53]))
+    assert two.order in ("yes", "in the means")
+    (small,) = readings_of_training(accuracies([0.605, 0.612, 0.628], [0.60, 0.61, 0.62], [0.59, 0.60, 0.60]))
+    assert small.is_in_order  # by half a point
+    (tied,) = readings_of_training(accuracies([0.7, 0.7, 0.7], [0.7, 0.6, 0.65], [0.5, 0.6, 0.5]))
+    assert tied.num_in_order == 1
+
+
 def test_the_p_of_an_order_is_that_of_scipy() -> None:
     table = np.array([WELL_ABOVE, CLOSE, WELL_BELOW]).T
     neighbours = [stats.ttest_rel(table[:, i], table[:, i + 1]).pvalue for i in (0, 1)]

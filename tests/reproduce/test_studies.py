@@ -6,7 +6,14 @@ import math
 
 import pytest
 
-from fedwave.reproduce.studies import best_rates, finding, judging_seeds, study_of, usual_rate
+from fedwave.reproduce.studies import (
+    best_rates,
+    finding,
+    judging_seeds,
+    stable_rates,
+    study_of,
+    usual_rate,
+)
 from fedwave.runs.inference import holm
 
 SEEDS = range(6)
@@ -96,7 +103,30 @@ def test_rates_are_chosen_by_the_first_half_of_the_seeds_and_compared_on_the_oth
     assert len(found) == 2
 
 
-def test_faults_are_counted_by_kind() -> None:
+def test_a_run_that_diverges_counts_as_an_accuracy_of_zero_where_it_is_compared() -> None:
+    rows = rate_rows()
+    for lost in rows:
+        if (lost["scheme"], lost["value"], lost["seed"]) == ("Per-FedAvg", 0.003, 4):
+            lost["accuracy"] = math.nan
+    found = {part.part.name: part for part in study_of("rates", rows)}
+    best = found["accuracy each at its best β: NUFM − Per-FedAvg on Fashion-MNIST"]
+    assert set(best.part.values) == {3, 4, 5}  # left out, it would flatter the scheme that diverges
+    assert best.part.values[4] == pytest.approx(80.0, abs=0.3)
+
+
+def test_a_rate_is_stable_while_no_loss_rises_by_a_quarter() -> None:
+    calm, jump, dip = [3.0, 2.0, 2.4, 1.0], [3.0, 2.0, math.nan, 2.5], [2.0, 1.0, 1.2, 1.24]
+    runs = [
+        ("A", 0.1, calm), ("A", 0.2, calm), ("A", 0.2, jump), ("A", 0.4, calm),
+        ("B", 0.2, dip), ("B", 0.1, calm), ("B", 0.4, [1.0, math.inf]), ("C", 0.1, jump), ("D", 0.1, [1.0]),
+    ]  # fmt: skip
+    limits = stable_rates(runs)
+    assert (limits["A"], limits["B"], limits["D"]) == (0.1, 0.2, 0.1)
+    assert math.isnan(limits["C"])  # 2.5 is a quarter above 2.0, whatever was not measured between
+
+
+def fault_rows() -> list[dict]:
+    """Wrong labels cost NUFM twenty points and the others ten, and NUFM chooses them more often."""
     rows = []
     for kind, loss in (("none", 0.0), ("labels", 0.1)):
         for scheme, chosen in (("NUFM", 0.6), ("Per-FedAvg", 0.4), ("Everybody", 1.0)):
@@ -107,6 +137,11 @@ def test_faults_are_counted_by_kind() -> None:
                     math.nan if kind == "none" else chosen + 0.01 * math.cos(seed + chosen)
                 )
                 rows.append(row(scheme, seed, **figures) | {"parameter": kind})
+    return rows
+
+
+def test_faults_are_counted_by_kind() -> None:
+    rows = fault_rows()
     found = {part.part.name.removesuffix(" on Fashion-MNIST"): part for part in study_of("robust", rows)}
     chosen = found["labels: a device at fault is chosen, NUFM − Per-FedAvg"]
     assert (chosen.outcome.mean, finding(chosen)) == (pytest.approx(20.0, abs=0.5), "above zero")
@@ -115,6 +150,31 @@ def test_faults_are_counted_by_kind() -> None:
     assert finding(found["labels: accuracy of Everybody, with − without"]) == "below zero"
     assert found["devices never chosen, NUFM − Per-FedAvg"].outcome.mean == 0.0
     assert "none: a device at fault is chosen, NUFM − Per-FedAvg" not in found
+
+
+def test_steps_are_looked_at_early_in_the_papers_round_and_at_the_end() -> None:
+    rows, curves = steps()
+    for own in rows:
+        own["rounds"] = 50
+    for own in curves:
+        own |= {f"round_{k}": own["round_19"] for k in range(20, 51)}
+    names = [part.part.name for part in study_of("steps", rows, curves)]
+    rounds = [name.split(": ")[0].split("round ")[1] for name in names if "round" in name]
+    assert list(dict.fromkeys(rounds)) == ["5", "19", "50"]
+    assert len(rounds) == 3 * 4 * 2  # rounds, pairs of arms, kinds of devices
+
+
+def test_the_smallest_effects_of_interest_are_those_that_the_page_says() -> None:
+    interests = {part.part.unit: part.part.interest for part in study_of("steps", *steps())}
+    assert interests == {"%": 2.0, "points": 1.0}
+    rows = [
+        row(scheme, seed, never_chosen=0.1 * seed, accuracy_worst_tenth=0.5, accuracy=0.5)
+        | {"parameter": "none"}
+        for scheme in ("NUFM", "Per-FedAvg")
+        for seed in SEEDS
+    ]
+    shares = [part.part for part in study_of("robust", rows) if part.part.unit == "points of share"]
+    assert [part.interest for part in shares] == [5.0]
 
 
 def test_an_item_that_is_no_study_has_no_comparisons() -> None:

@@ -187,12 +187,15 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 
 def _labels(ticks: list[float]) -> list[str]:
-    """Return a label for each tick of a logarithmic axis, none for one that would touch the one after it."""
-    span = ticks[-1] / ticks[0] if ticks and ticks[0] > 0 else 1.0
-    labels, last = [], math.inf
-    for tick in reversed(ticks):
-        label = f"{tick:g}"
-        is_free = tick * span ** (LABEL_SHARE * (len(label) + 1)) < last
-        labels.append(label if is_free else "")
-        last = tick if is_free else last
-    return labels[::-1]
+    """Return a label for each tick of a logarithmic axis: the ends', and those that touch no other."""
+    labels = [f"{tick:g}" for tick in ticks]
+    span = math.log(ticks[-1] / ticks[0]) if len(ticks) > 1 and ticks[0] > 0 else 1.0
+    kept: list[int] = []
+    for at in dict.fromkeys([*range(len(ticks))[-1:], *range(len(ticks))[:1], *reversed(range(len(ticks)))]):
+        if all(
+            abs(math.log(ticks[at] / ticks[other])) / span
+            > 0.5 * LABEL_SHARE * (len(labels[at]) + len(labels[other]) + 2)
+            for other in kept
+        ):
+            kept.append(at)
+    return [label if at in kept else "" for at, label in enumerate(labels)]

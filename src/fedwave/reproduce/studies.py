@@ -7,7 +7,9 @@ and the corrections are over all comparisons of an item.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from fedwave.reproduce.items import EVERYBODY
 from fedwave.reproduce.parts import (
@@ -22,13 +24,14 @@ from fedwave.reproduce.seed_tables import Row, Tables, paired
 from fedwave.reproduce.verdicts import FAILS, HOLDS, JudgedPart, corrected_for, decide
 from fedwave.runs.inference import outcome_of
 
-ROUNDS = (5, 19, 50)  # of the steps: early, the paper's, and the last
+ROUNDS = (5, 19)  # of the steps, beside the last: early, and the paper's
 UNIFORM, NUFM = "uniform", "NUFM"
 SAME_LENGTH, SHRUNK = "uniform at NUFM's norms", "NUFM at uniform's norms"
 # Whose loss is below whose: the lead, what its length alone gives, what is left, and the converse.
 LOSSES = ((NUFM, UNIFORM), (SAME_LENGTH, UNIFORM), (NUFM, SAME_LENGTH), (SHRUNK, UNIFORM))
 FINDINGS = {HOLDS: "above zero", FAILS: "below zero"}
 SHARE_OF_INTEREST = 5.0  # points of a share of rounds or devices
+UNSTABLE_RISE = 1.25  # of a loss, times the lowest before it, from which on a run is called unstable
 
 
 def study_of(item: str, rows: Sequence[Row], curves: Sequence[Row] = ()) -> list[JudgedPart]:
@@ -57,7 +60,7 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
         last = int(max(row["rounds"] for row in rows if row["dataset"] == dataset))
         for curve, whose in (("heldout_loss", "held-out loss"), ("training_loss", "training devices' loss")):
             for better, worse in LOSSES:
-                for after in [k for k in dict.fromkeys((*ROUNDS[:-1], last)) if k <= last]:
+                for after in [k for k in dict.fromkeys((*ROUNDS, last)) if k <= last]:
                     own, other = (_after(curves, curve, after, dataset, arm) for arm in (better, worse))
                     name = f"{whose}, round {after}: {better} below {worse}{on(dataset)}"
                     yield _loss(name, percent_below(own, other))
@@ -80,8 +83,7 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
 def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
     """Yield the schemes compared at the usual rate and at their own best, on seeds that did not choose it."""
     del curves
-    tables = Tables({"": rows})
-    for dataset in tables.datasets(""):
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
         judging = judging_seeds(rows, dataset)
         best = best_rates(rows, dataset)
         usual = usual_rate(rows, dataset)
@@ -92,13 +94,7 @@ def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
             ):
                 if better in chosen and worse in chosen:
                     own, other = (
-                        {
-                            seed: value
-                            for seed, value in tables.by_seed(
-                                "", "accuracy", dataset=dataset, scheme=scheme, value=chosen[scheme]
-                            ).items()
-                            if seed in judging
-                        }
+                        _accuracies(rows, dataset, scheme, chosen[scheme], judging)
                         for scheme in (better, worse)
                     )
                     yield _points(f"accuracy {what}: {better} − {worse}{on(dataset)}", own, other)
@@ -122,11 +118,31 @@ def best_rates(rows: Sequence[Row], dataset: str) -> dict[str, float]:
     sums: dict[str, dict[float, list[float]]] = {}
     for row in rows:
         if row["dataset"] == dataset and row["seed"] not in judging:
-            found = row["accuracy"] if math.isfinite(row["accuracy"]) else 0.0
-            sums.setdefault(row["scheme"], {}).setdefault(row["value"], []).append(found)
+            sums.setdefault(row["scheme"], {}).setdefault(row["value"], []).append(_or_zero(row["accuracy"]))
     return {
         scheme: max(own, key=lambda rate: sum(own[rate]) / len(own[rate])) for scheme, own in sums.items()
     }
+
+
+def stable_rates(runs: Iterable[tuple[str, float, Sequence[float]]]) -> dict[str, float]:
+    """Return for each scheme the largest rate up to which all runs were stable; NaN where the least was not.
+
+    A run is a scheme, a rate and a loss by rounds, not measured in all of them. It is stable if its loss
+    never rose by a quarter over the lowest before; a run that diverged has a loss of infinity.
+    """
+    worst: dict[str, dict[float, float]] = {}
+    for scheme, rate, losses in runs:
+        measured = np.array([loss for loss in losses if not math.isnan(loss)])
+        rises = measured[1:] / np.minimum.accumulate(measured)[:-1]
+        own = worst.setdefault(scheme, {})
+        own[rate] = max(own.get(rate, 0.0), *rises.tolist(), 0.0)
+    limits = dict.fromkeys(worst, math.nan)
+    for scheme, own in worst.items():
+        for rate in sorted(own):
+            if own[rate] >= UNSTABLE_RISE:
+                break
+            limits[scheme] = rate
+    return limits
 
 
 def robust(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
@@ -169,6 +185,20 @@ def _after(curves: Sequence[Row], curve: str, after: int, dataset: str, arm: str
         for row in curves
         if (row["dataset"], row["scheme"], row["curve"]) == wanted
     }
+
+
+def _accuracies(rows: Sequence[Row], dataset: str, scheme: str, rate: float, seeds: set[int]) -> BySeed:
+    """Return a scheme's accuracies at a rate on these seeds; a run that diverged gets nothing right."""
+    wanted = (dataset, scheme, rate)
+    return {
+        row["seed"]: _or_zero(row["accuracy"])
+        for row in rows
+        if (row["dataset"], row["scheme"], row["value"]) == wanted and row["seed"] in seeds
+    }
+
+
+def _or_zero(accuracy: float) -> float:
+    return accuracy if math.isfinite(accuracy) else 0.0
 
 
 def _loss(name: str, values: BySeed) -> Part:

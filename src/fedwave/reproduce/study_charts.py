@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
 from fedwave.reproduce.readings import USUAL
 from fedwave.reproduce.scheme_styles import DATASETS, STYLES
 from fedwave.reproduce.seed_tables import Row, paired
-from fedwave.reproduce.studies import NUFM, SAME_LENGTH, UNIFORM, usual_rate
+from fedwave.reproduce.studies import NUFM, SAME_LENGTH, UNIFORM, stable_rates, usual_rate
+from fedwave.runs.kept_runs import KeptRun
 from fedwave.units import FloatArray
 
 FIRST_WEIGHTS = "first weights "
@@ -71,7 +73,7 @@ def step_leads(found: Found, rows: Sequence[Row]) -> Chart:
 def step_arms(found: Found, rows: Sequence[Row]) -> Chart:
     """The accuracy of every arm after the last round, beside uniform choice at NUFM's norms."""
     del found
-    panels = []
+    panels, look = [], STYLES[SAME_LENGTH]
     for dataset in distinct(rows, "dataset"):
         own = [row for row in rows if row["dataset"] == dataset]
         by_arm = {
@@ -88,6 +90,7 @@ def step_arms(found: Found, rows: Sequence[Row]) -> Chart:
         if series:
             title = DATASETS.get(dataset, dataset)
             label = "points above the reference"
+            series.append(Series(f"{SAME_LENGTH}: the reference", (0.0,), (0.0,), (0.0,), (0.0,), **look))
             panels.append(ChartPanel(title, label, "", tuple(series), kind="dots", mark_y=0.0))
     caption = (
         f"Accuracy after the last round against “{SAME_LENGTH}” on the same seeds, with 95 % intervals. "
@@ -114,7 +117,7 @@ def step_lengths(found: Found, rows: Sequence[Row]) -> Chart:
             if nufm and all(curve in result.curves for _, result in nufm):
                 values = [result.curve(curve).tolist() for _, result in nufm]
                 if np.isfinite(values).all():
-                    series = _by_rounds(values, np.arctanh, np.tanh)  # Fisher's: it stays within ±1
+                    series = _of_nufm(values, np.arctanh, np.tanh)  # Fisher's: it stays within ±1
                     panels.append(ChartPanel(name, "round", label, (series,)))
     caption = (
         "Left: the norm of NUFM's update over that of uniform choice in the same round (each along its own "
@@ -133,62 +136,78 @@ def _ratios(found: Found) -> Series | None:
     rows = [(own[seed] / other[seed]).tolist() for seed in sorted(set(own) & set(other))]
     if not rows or not np.isfinite(rows).all():
         return None
-    return _by_rounds(rows, np.log, np.exp)
+    return _of_nufm(rows, np.log, np.exp)
+
+
+def _of_nufm(
+    rows: Sequence[Sequence[float]],
+    there: Callable[[FloatArray], FloatArray],
+    back: Callable[..., FloatArray],
+) -> Series:
+    """Return NUFM's curve by rounds, of a transform."""
+    values = np.array(rows, dtype=np.float64)
+    rounds = range(1, values.shape[1] + 1)
+    return _transformed(NUFM, rounds, values, there, back, colour=SCHEME_COLOURS["NUFM"])
 
 
 def _transformed(
     name: str,
     x: Sequence[float],
-    rows: Sequence[Sequence[float]],
+    by_seed: FloatArray,
     there: Callable[[FloatArray], FloatArray],
     back: Callable[..., FloatArray],
-    *,
-    colour: str,
+    **look: Any,
 ) -> Series:
-    """Return the curve whose means and intervals are those of a transform, transformed back."""
-    values = there(np.array(rows, dtype=np.float64))
-    one = series_over_seeds(name, x, values.tolist(), colour=colour)
+    """Return a curve whose means and intervals are those of a transform, transformed back."""
+    one = series_over_seeds(name, x, there(by_seed).tolist(), **look)
     mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
     return replace(one, mean=mean, low=low, high=high)
 
 
-def _by_rounds(
-    rows: Sequence[Sequence[float]],
-    there: Callable[[FloatArray], FloatArray],
-    back: Callable[..., FloatArray],
-) -> Series:
-    """Return NUFM's curve by rounds, likewise."""
-    return _transformed(NUFM, range(1, len(rows[0]) + 1), rows, there, back, colour=SCHEME_COLOURS["NUFM"])
-
-
 def accuracy_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
     """Accuracy and loss after the last round against beta, a panel for each dataset."""
-    del found
     panels = []
     for dataset in distinct(rows, "dataset"):
         own = [row for row in rows if row["dataset"] == dataset]
+        limits = stable_rates(
+            (run.point.scheme, run.point.value or math.nan, _losses(result))
+            for run, result in found
+            if run.point.dataset == dataset
+        )
         usual = usual_rate(rows, dataset)
         for column, label, scale in (
             ("accuracy", "held-out accuracy [%]", 100.0),
             ("training_loss", "training devices' loss", 1.0),
         ):
-            series = [_over_rates(own, scheme, column, scale) for scheme in (*LEARNERS, EVERYBODY)]
+            is_log = column != "accuracy"
             panels.append(
                 ChartPanel(
                     DATASETS.get(dataset, dataset),
                     SYMBOLS["meta_lr"],
                     label,
-                    tuple(one for one in series if one is not None),
+                    tuple(
+                        series
+                        for scheme in (*LEARNERS, EVERYBODY)
+                        for series in _over_rates(own, scheme, column, scale, limits, is_log=is_log)
+                    ),
                     has_log_x=True,
-                    has_log_y=column != "accuracy",
+                    has_log_y=is_log,
                     mark_x=usual if math.isfinite(usual) else None,
                 )
             )
     caption = (
-        "After the last round; means over the seeds that did not diverge, with plain 95 % intervals. A curve "
-        "ends where a seed diverges. The dotted line is the paper's rate."
+        "After the last round; means over seeds with plain 95 % intervals (on a logarithmic axis geometric). "
+        "Dashed: beyond the largest β up to which in no seed the training devices' loss ever rose by a "
+        "quarter over its lowest before. Rates at which a seed diverged are left out. The dotted line is the "
+        "paper's rate."
     )
     return Chart("rates", "Accuracy and loss by the meta-learning rate", caption, tuple(panels), 2)
+
+
+def _losses(result: KeptRun) -> list[float]:
+    """Return the training devices' loss by rounds; of a run that diverged it ends in infinity."""
+    diverged = [] if math.isfinite(result.figures["accuracy"]) else [math.inf]
+    return [*result.curve("training_loss").tolist(), *diverged]
 
 
 def lead_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
@@ -228,7 +247,7 @@ def lead_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
             )
     caption = (
         "Leads on the same seeds with their 95 % intervals; rates at which a seed of either scheme diverged "
-        "are left out. A common β that is too small for Per-FedAvg gives NUFM a lead: its steps are longer."
+        "are left out. The dotted line is the paper's rate."
     )
     return Chart("rates-lead", "Leads by the meta-learning rate", caption, tuple(panels), 2)
 
@@ -237,8 +256,16 @@ def _accuracies(rows: Sequence[Row], scheme: str, rate: float) -> dict[int, floa
     return {r["seed"]: r["accuracy"] for r in rows if r["scheme"] == scheme and r["value"] == rate}
 
 
-def _over_rates(rows: Sequence[Row], scheme: str, column: str, scale: float) -> Series | None:
-    """Return a scheme's figure against the rate, as far as no seed diverges."""
+def _over_rates(
+    rows: Sequence[Row],
+    scheme: str,
+    column: str,
+    scale: float,
+    limits: Mapping[str, float],
+    *,
+    is_log: bool,
+) -> Iterator[Series]:
+    """Yield a scheme's figure against the rate: up to the last stable one, and dashed from there on."""
     x, values = [], []
     for rate in sorted(distinct(rows, "value")):
         own = [scale * row[column] for row in rows if row["scheme"] == scheme and row["value"] == rate]
@@ -246,8 +273,18 @@ def _over_rates(rows: Sequence[Row], scheme: str, column: str, scale: float) -> 
             x.append(rate)
             values.append(own)
     if not values or len({len(own) for own in values}) > 1:
-        return None
-    return series_over_seeds(scheme, x, np.array(values).T.tolist(), **STYLES.get(scheme, {}))
+        return
+    by_seed = np.array(values).T
+    there, back = (np.log, np.exp) if is_log else (np.positive, np.positive)
+    limit = limits.get(scheme, math.nan)
+    num_stable = sum(rate <= limit for rate in x)
+    look = STYLES.get(scheme, {})
+    if num_stable:
+        yield _transformed(scheme, x[:num_stable], by_seed[:, :num_stable], there, back, **look)
+    if num_stable < len(x):
+        rest = slice(max(num_stable - 1, 0), None)  # the two parts meet at the last stable rate
+        name, dashed = f"{scheme}, unstable", {**look, "is_dashed": True}
+        yield _transformed(name, x[rest], by_seed[:, rest], there, back, **dashed)
 
 
 def faults(found: Found, rows: Sequence[Row]) -> Chart:
@@ -332,7 +369,7 @@ def _to_first(scale: str, rows: Sequence[Row], column: str, colour: str) -> Seri
     values = [np.array(own) / own[0] for own in paired(*by_weight).values() if min(own) > 0.0]
     if not values:
         return None
-    return _transformed(scale, weights, np.array(values).tolist(), np.log, np.exp, colour=colour)
+    return _transformed(scale, weights, np.array(values), np.log, np.exp, colour=colour)
 
 
 def accuracy_by_first_weights(found: Found, rows: Sequence[Row]) -> Chart:
