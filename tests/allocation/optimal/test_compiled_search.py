@@ -11,7 +11,7 @@ import pytest
 
 from fedwave.allocation import AllocationProblem, Status, allocate
 from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_frequencies
-from fedwave.allocation.optimal import compiled_search
+from fedwave.allocation.optimal import compiled_search, search_check
 from fedwave.allocation.optimal.candidates import candidate_pairs
 from fedwave.allocation.optimal.compiled_search import MOST_PAIRS, compiled_plan
 from fedwave.allocation.optimal.search import BranchAndBound
@@ -115,6 +115,14 @@ class TestSameSteps:
         for num_blocks in (1, 8, 20, 23):
             assert_same(*both(paper_problem(num_devices, num_devices=num_devices, num_blocks=num_blocks)))
 
+    @pytest.mark.parametrize(
+        ("num_devices", "num_blocks"), [(95, 42), (130, 30), (62, 64), (61, 65), (57, 70)]
+    )
+    def test_tables_of_more_than_64_rows_or_columns(self, num_devices: int, num_blocks: int) -> None:
+        for changes in ({}, {"interference_w": np.full(num_blocks, 0.4)}, {"max_uploads": num_blocks - 3}):
+            problem = paper_problem(3, num_devices=num_devices, num_blocks=num_blocks)
+            assert_same(*both(replace(problem, **changes)))
+
     @pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e-6, 1e-3, 1e3, 1e9, 1e150])
     def test_very_small_and_very_large_snrs(self, factor: float) -> None:
         for seed in range(12):
@@ -122,12 +130,98 @@ class TestSameSteps:
             if is_known(problem):
                 assert_same(*both(problem))
 
+    @pytest.mark.parametrize(
+        ("seed", "max_devices", "max_blocks"),
+        [
+            (1469, 40, 12),  # the incumbent's SNR is the lower end of a node
+            (1620, 25, 9),
+            (6570, 40, 12),  # it is the upper end of a node
+            (208, 25, 9),  # it lies below the node
+            (329, 25, 9),  # it lies above the node
+            (1015, 25, 9),  # it is the upper end of a node, and a kink
+            (22, 40, 12),  # it is the lower end of a node, and a kink
+            (0, 40, 12),  # columns tie for the shortest path: in two lanes of a vector,
+            (39, 40, 12),  # in one lane that is not the first,
+            (213, 40, 12),  # in the first lane,
+            (149, 40, 12),  # and with others in between
+        ],
+    )
+    def test_draws_on_which_one_comparison_decides(
+        self, seed: int, max_devices: int, max_blocks: int
+    ) -> None:
+        assert_same(*both(drawn(seed, max_devices=max_devices, max_blocks=max_blocks)))
+
     @pytest.mark.slow
     def test_many_more_draws(self) -> None:
         for seed in range(1000, 3000):
             problem = drawn(seed, max_devices=40, max_blocks=12)
             if is_known(problem):
                 assert_same(*both(problem))
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[search_check.Answer]:
+    """Return a list that grows by what the library answers."""
+    found: list[search_check.Answer] = []
+    library = compiled_search.library(compiled_search.SEARCH)
+
+    class Recording:
+        def fedwave_search(self, given: int, answer: int, *others: int) -> int:
+            assert library is not None
+            status: int = library.fedwave_search(given, answer, *others)
+            found.append(search_check.Answer.from_buffer_copy(search_check.Answer.from_address(answer)))
+            return status
+
+    monkeypatch.setattr(compiled_search, "library", lambda source: Recording())
+    return found
+
+
+@needs_compiler
+class TestMatchingsFromEarlierOnes:
+    @pytest.mark.parametrize("kind", ["plain", "circuit", "own"])
+    def test_all_but_the_first_are_where_nothing_ties(
+        self, answers: list[search_check.Answer], kind: str
+    ) -> None:
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            changes: dict[str, dict[str, object]] = {
+                "plain": {},
+                "circuit": {"radio": RadioPower(amplifier_efficiency=0.3, circuit_power_w=0.1)},
+                "own": {"max_delay_s": rng.uniform(4.0, 8.0, 100)},
+            }
+            assert_same(*both(replace(paper_problem(seed), **changes[kind])))
+        assert min(found.matchings for found in answers) > 9
+        assert [found.rematched for found in answers] == [found.matchings - 1 for found in answers]
+
+    @pytest.mark.parametrize("num_devices", [5, 12, 31, 70])
+    def test_so_they_are_in_tables_of_any_width(
+        self, answers: list[search_check.Answer], num_devices: int
+    ) -> None:
+        for num_blocks in (1, 8, 20, 23):  # blocks that stay empty, and devices without one
+            assert_same(*both(paper_problem(num_devices, num_devices=num_devices, num_blocks=num_blocks)))
+        assert [found.rematched for found in answers] == [found.matchings - 1 for found in answers]
+
+    def test_none_is_where_blocks_or_devices_are_alike(self, answers: list[search_check.Answer]) -> None:
+        for seed in range(4):
+            assert_same(*both(replace(paper_problem(seed), interference_w=np.full(20, 0.4))))
+            assert_same(
+                *both(replace(paper_problem(seed), contribution=5.0 * np.ones(100), channel_gain=0.7))
+            )
+        assert [found.rematched for found in answers] == [0] * len(answers)
+
+    def test_a_tie_within_rounding_is_matched_from_scratch(self, answers: list[search_check.Answer]) -> None:
+        """Of two devices that differ in the last bits, sums may prefer either: so none is taken as proven."""
+        for seed in range(4):
+            problem = paper_problem(seed)
+            gain, contribution = problem.channel_gain.copy(), problem.contribution.copy()
+            best = np.argsort(-gain * contribution)[:2]
+            gain[best], contribution[best] = gain[best[0]], contribution[best[0]]
+            contribution[best[1]] *= 1.0 + 4e-16
+            power = np.full(100, 0.5)
+            assert_same(
+                *both(replace(problem, channel_gain=gain, contribution=contribution, max_power_w=power))
+            )
+        assert max(found.rematched for found in answers) == 0
 
 
 @needs_compiler

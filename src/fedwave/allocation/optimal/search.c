@@ -12,11 +12,12 @@
 
 typedef int64_t count;
 enum { LANES = 4, SERIES = 13, NEWTON_STEPS = 60, SHRINK_STEPS = 6, NUM_PROBES = 3, EXTRA = 16, STEPS = 2, GUESSES = 4 };
+enum { RECALLED = 16, MOST_ROWS = 64, MOST_UNSURE = 4, MOST_PASSES = 4 };
 typedef double lanes __attribute__((vector_size(8 * LANES), may_alias));
 typedef int64_t marks __attribute__((vector_size(8 * LANES), may_alias));
 enum { OPTIMAL = 0, GAP_REACHED = 1, LIMIT = 2, FAILED = -1 }; /* FAILED: for want of memory */
 
-static const double LARGEST_SNR = 1e300, ROUNDING = 1e-13, WORTHWHILE = 0.15, FEW_NATS = 1e-3, LEVEL_SNR = 1e-60;
+static const double LARGEST_SNR = 1e300, ROUNDING = 1e-13, WORTHWHILE = 0.15, FEW_NATS = 1e-3, LEVEL_SNR = 1e-60, MARGIN = 1e-9;
 
 /* What Python hands over; search.py and pairs.py say what each is. */
 typedef struct {
@@ -32,7 +33,7 @@ typedef struct {
 /* What comes back. */
 typedef struct {
     double value, snr, upper_bound;
-    count matchings, steps, traced;
+    count matchings, steps, traced, rematched;
 } answer;
 
 typedef struct { double contribution, unit_cost, factor, smallest_cap, snr_cap, best_value; } matching;
@@ -50,6 +51,10 @@ typedef struct {
     count stride;
     double *loss, *some, *cost, *u, *v, *distance;
     int64_t *from, *open, *row_of, *column_of, *order, *place, *visited, *kept, *local;
+    /* one matching from an earlier one */
+    double *swap, *moved, *own, *free_loss, *passed_on;
+    int64_t *next, *seen, *held;
+    count num_unsure, num_rematched; /* times in a row that it was not sure; times that it was */
     /* all matchings, and their columns, M each; -1 for an empty block */
     matching *matchings;
     int32_t *columns;
@@ -69,6 +74,7 @@ typedef struct {
 } search;
 
 static inline double least(double one, double other) { return other < one ? other : one; }
+static inline count whole(count n) { return (n + LANES - 1) / LANES * LANES; } /* vectors */
 static inline double most(double one, double other) { return other > one ? other : one; }
 
 /* -- power.py: closed forms ------------------------------------------------------------------------------ */
@@ -355,6 +361,143 @@ static void match_losses(search *s, int32_t *columns) {
     }
 }
 
+/* -- a matching from an earlier one ------------------------------------------------------------------------- */
+
+/* Nodes that lie close have matchings that are alike. So one met before is changed until nothing improves it, and
+ * taken only if every other matching is worse by more than any rounding: then the one from scratch is the same,
+ * however it breaks ties. Row k may move to a column that row i holds, which then moves on, and so forth, until a
+ * row takes a free column or none; or the rows move in a circle. Bellman and Ford's method finds the cheapest such
+ * moves. Each is made cheaper by the margin, so where nothing is gained all moves cost more than that.
+ */
+
+/* Put the best of the last matchings, at the losses of now, into columns; return whether there is one. */
+static int recall(search *s, int32_t *columns) {
+    count blocks = s->p->blocks, last = s->num_matchings - 1, best = -1;
+    double least_loss = INFINITY;
+    for (count which = last > RECALLED ? last - RECALLED : 0; which < last; which++) {
+        const int32_t *old = s->columns + which * blocks;
+        double sum = 0.0;
+        for (count m = 0; m < blocks; m++) sum += old[m] < 0 ? 0.0 : s->loss[m * s->stride + old[m]];
+        if (sum < least_loss) least_loss = sum, best = which;
+    }
+    for (count m = 0; m < blocks && best >= 0; m++) {
+        int32_t old = s->columns[best * blocks + m];
+        columns[m] = old >= 0 && s->loss[m * s->stride + old] < 0.0 ? old : -1;
+    }
+    return best >= 0;
+}
+
+static inline double loss_at(const search *s, count m, int32_t column) {
+    return column < 0 ? 0.0 : s->loss[m * s->stride + column];
+}
+
+/* Find the least loss of each row on a column that nobody holds, or on none. */
+static void price_free(search *s, const int32_t *columns) {
+    for (count j = 0; j < s->stride; j++) s->distance[j] = 0.0; /* infinite for a column that is held */
+    for (count k = 0; k < s->p->blocks; k++)
+        if (columns[k] >= 0) s->distance[columns[k]] = INFINITY;
+    for (count k = 0; k < s->p->blocks; k++) {
+        lanes nearest = {0};
+        for (count j = 0; j < s->stride; j += LANES) {
+            lanes loss = *(lanes *)(s->loss + k * s->stride + j) + *(lanes *)(s->distance + j);
+            nearest = chosen((marks)(loss < nearest), loss, nearest);
+        }
+        s->free_loss[k] = least(least(nearest[0], nearest[1]), least(nearest[2], nearest[3]));
+    }
+}
+
+/* Let moved[k] be row k's loss if it leaves for a free column, and swap[i][k] that on the column of row i. */
+static void price_moves(search *s, const int32_t *columns, double margin) {
+    count blocks = s->p->blocks, rows = whole(blocks);
+    for (count k = 0; k < blocks; k++) {
+        s->own[k] = loss_at(s, k, columns[k]);
+        s->moved[k] = columns[k] >= 0 || s->free_loss[k] < 0.0 ? s->free_loss[k] - margin : INFINITY;
+        s->next[k] = -1, s->passed_on[k] = INFINITY;
+        if (columns[k] == s->held[k]) continue;
+        double *swap = s->swap + k * rows;
+        for (count i = 0; i < blocks; i++) { /* a column that is worth nothing to row i is as good as none */
+            double loss = loss_at(s, i, columns[k]);
+            swap[i] = loss < 0.0 && i != k ? loss - margin : INFINITY;
+        }
+        s->held[k] = columns[k];
+    }
+}
+
+/* One pass: each row may move to where row i is, which then moves on; return whether this is cheaper for any. */
+static int pass_on(search *s) {
+    count blocks = s->p->blocks, rows = whole(blocks);
+    int is_any = 0;
+    for (count i = 0; i < blocks; i++) {
+        double chain = s->moved[i] - s->own[i];
+        if (!(chain < s->passed_on[i])) continue;
+        s->passed_on[i] = chain, is_any = 1;
+        for (count k = 0; k < rows; k += LANES) {
+            lanes old = *(lanes *)(s->moved + k), way = *(lanes *)(s->swap + i * rows + k) + chain;
+            marks is_cheaper = (marks)(way < old), *next = (marks *)(s->next + k);
+            *(lanes *)(s->moved + k) = chosen(is_cheaper, way, old);
+            *next = (is_cheaper & ((marks){0} + i)) | (~is_cheaper & *next);
+        }
+    }
+    return is_any;
+}
+
+/* Move the rows from one on, in a circle or to a free column; return whether that lowers the losses for sure. */
+static int move(search *s, int32_t *columns, count row, int is_circle, double margin) {
+    int32_t first = columns[row];
+    double change = 0.0;
+    for (count k = row;;) {
+        count next = s->next[k];
+        if (next >= 0) columns[k] = is_circle && next == row ? first : columns[next];
+        else {
+            columns[k] = -1;
+            for (int32_t j = 0; j < s->p->width; j++)
+                if (s->distance[j] == 0.0 && loss_at(s, k, j) < loss_at(s, k, columns[k])) columns[k] = j;
+        }
+        change += loss_at(s, k, columns[k]) - s->own[k];
+        if (next < 0 || next == row) return change < -margin;
+        k = next;
+    }
+}
+
+enum { UNSURE = -1, NOTHING = 0, CIRCLES = 1, CHAIN = 2 };
+
+/* Make all circles of moves, or else the cheapest chain that costs less than nothing; return what was done. */
+static int make_moves(search *s, int32_t *columns, double margin) {
+    count blocks = s->p->blocks, cheapest = 0;
+    int done = NOTHING;
+    for (count k = 0; k < blocks; k++) s->seen[k] = -1;
+    for (count k = 0; k < blocks; k++) {
+        count i = k;
+        while (i >= 0 && s->seen[i] < 0) s->seen[i] = k, i = s->next[i];
+        if (i >= 0 && s->seen[i] == k) {
+            if (!move(s, columns, i, 1, margin)) return UNSURE;
+            done = CIRCLES;
+        }
+        if (s->moved[k] - s->own[k] < s->moved[cheapest] - s->own[cheapest]) cheapest = k;
+    }
+    if (done == CIRCLES || !(s->moved[cheapest] < s->own[cheapest])) return done;
+    return move(s, columns, cheapest, 0, margin) ? CHAIN : UNSURE;
+}
+
+/* Put the one best matching into columns, from those met before; return 0 where it is not sure to be found. */
+static int rematch(search *s, int32_t *columns) {
+    const problem *p = s->p;
+    double margin = MARGIN * p->largest_contribution;
+    if (!p->is_shared || p->barred > 0 || p->blocks > MOST_ROWS || s->num_unsure > MOST_UNSURE) return 0;
+    if (!(margin > 0.0) || !recall(s, columns)) return 0;
+    s->num_unsure++;
+    for (count k = 0; k < p->blocks; k++) s->held[k] = -2;
+    int done = CHAIN;
+    for (count pass = 0; pass < MOST_PASSES * p->blocks; pass++) {
+        if (done == CHAIN) price_free(s, columns);
+        if (done != NOTHING) price_moves(s, columns, margin);
+        if (!pass_on(s)) { s->num_unsure = 0, s->num_rematched++; return 1; }
+        done = make_moves(s, columns, margin);
+        if (done == UNSURE) return 0;
+    }
+    return 0;
+}
+
 /* -- pairs.py and common_snr.py: what pairs are worth ------------------------------------------------------ */
 
 static inline double contribution_of(const problem *p, count m, count k) {
@@ -508,7 +651,7 @@ static count match(search *s, double lines, double snr, double smallest_cap) {
     }
     count which = s->num_matchings++;
     int32_t *columns = s->columns + which * blocks;
-    match_losses(s, columns);
+    if (!rematch(s, columns)) match_losses(s, columns);
     for (count m = 0; m < blocks; m++) {
         if (columns[m] < 0) continue;
         count at = m * width + columns[m];
@@ -795,13 +938,15 @@ count fedwave_search(const problem *p, answer *found, int64_t *columns, double *
     s.room_matchings = s.room_open = 64;
     s.stride = (p->width + LANES - 1) / LANES * LANES;
     double **numbers[] = {&s.line_contribution, &s.line_cost, &s.loss, &s.cost, &s.some, &s.u, &s.v, &s.distance,
-                          &s.sum_favourite, &s.sum_contribution, &s.sum_cost, &s.sum_worth, &s.sum_circuit};
-    int64_t **indices[] = {&s.from, &s.open, &s.row_of, &s.column_of, &s.order, &s.place, &s.visited, &s.kept, &s.local};
+                          &s.sum_favourite, &s.sum_contribution, &s.sum_cost, &s.sum_worth, &s.sum_circuit, &s.moved, &s.own,
+                          &s.free_loss, &s.passed_on, &s.swap};
+    int64_t **indices[] = {&s.from, &s.open, &s.row_of, &s.column_of, &s.order, &s.place, &s.visited, &s.kept, &s.local, &s.next, &s.seen, &s.held};
     enum { NUM_NUMBERS = sizeof numbers / sizeof *numbers, NUM_INDICES = sizeof indices / sizeof *indices };
     int has_room = 1;
     for (int k = 0; k < NUM_NUMBERS; k++) {
         count n = k < 2 ? size : k == 2 ? p->blocks * s.stride : longest + LANES;
         if (k == 3) n *= p->blocks + LANES;
+        if (k == NUM_NUMBERS - 1) n = p->blocks > MOST_ROWS ? 0 : p->blocks * (p->blocks + LANES);
         *numbers[k] = room_for(n, sizeof(double)), has_room &= *numbers[k] != NULL;
     }
     for (int k = 0; k < NUM_INDICES; k++)
@@ -820,7 +965,7 @@ count fedwave_search(const problem *p, answer *found, int64_t *columns, double *
         upper_bound += rounding;
     }
     for (count m = 0; m < p->blocks; m++) columns[m] = s.best < 0 ? -1 : s.columns[s.best * p->blocks + m];
-    *found = (answer){s.value, s.snr, most(upper_bound, s.value), s.num_matchings, s.num_steps, s.num_traced};
+    *found = (answer){s.value, s.snr, most(upper_bound, s.value), s.num_matchings, s.num_steps, s.num_traced, s.num_rematched};
     if (s.has_failed) status = FAILED;
     for (int k = 0; k < NUM_NUMBERS; k++) free(*numbers[k]);
     for (int k = 0; k < NUM_INDICES; k++) free(*indices[k]);

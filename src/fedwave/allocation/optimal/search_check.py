@@ -53,6 +53,7 @@ class Answer(ctypes.Structure):
         ("matchings", ctypes.c_int64),
         ("steps", ctypes.c_int64),
         ("traced", ctypes.c_int64),
+        ("rematched", ctypes.c_int64),
     )
 
 
