@@ -13,11 +13,10 @@ import numpy as np
 from fedwave.allocation.access.checks import check_access
 from fedwave.errors import ProblemError, naming_fields, shown
 from fedwave.units import FloatArray, IntArray, real_array
-from fedwave.wireless.link import uplink_rate_bps, uplink_snr
+from fedwave.wireless.link import IDEAL_RADIO, SHANNON, uplink_rate_bps, uplink_snr
 from fedwave.wireless.rate import RadioPower, RateModel
 from fedwave.wireless.sanity import UnitWarning, power_warnings
 
-_SHANNON, _PLAIN = RateModel(), RadioPower()  # as in the paper
 _PER_DEVICE = (
     "channel_gain",
     "max_power_w",
@@ -77,8 +76,8 @@ class AllocationProblem:
     max_energy_j: FloatArray | float | None = None  # hard limit on each device's upload energy; inf: none
     max_total_energy_j: FloatArray | float | None = None  # the same on computing and upload together
     max_compute_delay_s: float | None = None  # hard deadline for the local update
-    rate: RateModel = _SHANNON  # what the modem makes of an SNR; Shannon's rate, Eq. (25)
-    radio: RadioPower = _PLAIN  # what sending drains; the transmit power alone, Eq. (29)
+    rate: RateModel = SHANNON  # what the modem makes of an SNR; Shannon's rate, Eq. (25)
+    radio: RadioPower = IDEAL_RADIO  # what sending drains; the transmit power alone, Eq. (29)
     min_snr: float = 0.0  # linear; an upload below is not decoded: outage threshold times margin
     packet_error_waterfall: float | None = None  # m: an upload at SNR x arrives with probability e^(-m/x)
     min_frequency_hz: FloatArray | float | None = None  # nu_min, of those that compute

@@ -14,7 +14,7 @@ from fedwave.errors import ProblemError, require_type, shown
 from fedwave.shown_facts import ShownFacts
 from fedwave.units import BoolArray, FloatArray, IntArray, linear_to_db
 from fedwave.wireless.delivery import success_probability
-from fedwave.wireless.link import compute_delay_s, compute_energy_j, upload_delay_s
+from fedwave.wireless.link import compute_delay_s, compute_energy_j, rate_bps_at, upload_delay_s
 
 
 class Status(Enum):
@@ -298,9 +298,9 @@ def _account(
     upload_start = np.zeros(problem.num_devices)
     upload_energy = np.zeros(problem.num_devices)
     sinr, rate = np.full((2, problem.num_devices), np.nan)
-    sinr[device] = upload_snr(problem, device, block, power_w[device], width_hz)
-    rate[device] = upload_rate_bps(problem, device, block, power_w[device], width_hz)
-    upload_delay[device] = upload_delay_s(rate[device], model_bits=problem.bits_of(device))
+    sinr[device] = snr = upload_snr(problem, device, block, power_w[device], width_hz)
+    rate[device] = upload_bps = _rate_bps(problem, device, snr, width_hz)
+    upload_delay[device] = upload_delay_s(upload_bps, model_bits=problem.bits_of(device))
     if problem.access == "tdma":
         upload_start[device] = np.cumsum(upload_delay[device]) - upload_delay[device]
     sends = device[power_w[device] > 0]  # without power there is no energy, however long it lasts
@@ -355,9 +355,14 @@ def upload_rate_bps(
     width_hz: FloatArray | None,
 ) -> FloatArray:
     """Return the rate of each upload, Eq. (25); over a share b of the band b log2(1 + p h / (b N))."""
+    return _rate_bps(problem, device, upload_snr(problem, device, block, power_w, width_hz), width_hz)
+
+
+def _rate_bps(
+    problem: AllocationProblem, device: IntArray, snr: FloatArray, width_hz: FloatArray | None
+) -> FloatArray:
     if width_hz is None:
-        return problem.rate_bps_of(device, block, power_w)
-    snr = upload_snr(problem, device, block, power_w, width_hz)
+        return rate_bps_at(snr, bandwidth_hz=problem.bandwidth_hz, rate_model=problem.rate)
     return np.asarray(width_hz)[device] * problem.rate.spectral_efficiency(snr)
 
 
@@ -370,6 +375,8 @@ def _success(
     upload_s: FloatArray,
 ) -> FloatArray:
     """Return with what probability each device's upload arrives: never in an outage or after the round."""
+    if not problem.has_risks:
+        return (sinr >= 0.0).astype(np.float64)
     success = np.zeros(problem.num_devices)
     device = np.flatnonzero(is_selected)
     snr = sinr[device]

@@ -9,6 +9,7 @@ from fedwave.wireless.rate import RadioPower, RateModel
 
 SHANNON = RateModel()
 IDEAL_RADIO = RadioPower()
+_LN_2 = np.log(2.0)
 
 
 def compute_energy_j(
@@ -63,9 +64,14 @@ def uplink_rate_bps(
     ``log1p`` keeps the rate exact at the tiny signal-to-noise ratios where 1 + x rounds to 1.
     """
     snr = uplink_snr(transmit_power_w, channel_gain, interference_w + bandwidth_hz * noise_psd_w_per_hz)
-    if rate_model != SHANNON:
+    return rate_bps_at(snr, bandwidth_hz=bandwidth_hz, rate_model=rate_model)
+
+
+def rate_bps_at(snr: FloatArray, *, bandwidth_hz: float, rate_model: RateModel = SHANNON) -> FloatArray:
+    """Return the same from the signal-to-noise ratio."""
+    if rate_model is not SHANNON and rate_model != SHANNON:
         return bandwidth_hz * rate_model.spectral_efficiency(snr)
-    rate: FloatArray = bandwidth_hz * np.log1p(snr) / np.log(2.0)
+    rate: FloatArray = bandwidth_hz * np.log1p(snr) / _LN_2
     return rate
 
 

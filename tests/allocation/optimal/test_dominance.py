@@ -30,6 +30,13 @@ def test_exactly_the_rows_with_few_better_ones_stay(seed, num_rows, depth, num_c
     assert undominated(criteria, depth).tolist() == undominated_by_counting(criteria, depth)
 
 
+@pytest.mark.parametrize("num_rows", [128, 199, 200, 201])
+@pytest.mark.parametrize("depth", [1, 127, 128, 199])
+def test_a_row_may_have_all_others_before_it(num_rows, depth):
+    falling = np.arange(num_rows, 0.0, -1.0)
+    assert undominated((falling, falling), depth).tolist() == list(range(min(depth, num_rows)))
+
+
 @pytest.mark.parametrize("has_ties", [False, True])
 @pytest.mark.parametrize("num_criteria", [1, 2, 3, 4])
 @pytest.mark.parametrize("depth", [1, 7, 40])

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 _SMALL = 600  # rows; up to here the walk costs more than it saves
 _TINY = 200  # rows; up to here comparing all pairs is quicker than packing sets of rows into bits
+_COUNT = np.uint8  # holds _TINY; so small, sums over rows are quick
 _STRIP = 1024  # rivals compared at a time, one bit each
 _MAX_COMPARISONS = 4_000_000_000  # about a second; then the rows not yet ruled out stay
 _MANY = 8_000  # rows; beyond, counting who is better than whom takes too long to be worth it
@@ -114,15 +117,16 @@ def _simplex(num_criteria: int) -> list[tuple[float, ...]]:
     return [(*(c / _GRID for c in cut), 1 - sum(cut) / _GRID) for cut in cuts if sum(cut) <= _GRID]
 
 
-def _num_better(criteria: tuple[FloatArray, ...]) -> IntArray:
+def _num_better(criteria: tuple[FloatArray, ...]) -> NDArray[np.integer[Any]]:
     """Return how many rows are at least as good as each in every criterion; of equal rows, the earlier."""
     first, *others = criteria
     is_better = first[:, None] >= first
     for criterion in others:
         is_better &= criterion[:, None] >= criterion
+    in_order = np.sort(first)
+    if not (in_order[1:] == in_order[:-1]).any():  # no two are equal: only each is as good as itself
+        return np.asarray(np.add.reduce(is_better.view(np.uint8), axis=0, dtype=_COUNT) - _COUNT(1))
     is_both = is_better & is_better.T
-    if np.count_nonzero(is_both) == first.size:  # no two are equal: only each is as good as itself
-        return np.asarray(np.add.reduce(is_better, axis=0, dtype=np.int64) - 1)
     return np.asarray(np.count_nonzero(is_better & ~np.tril(is_both), axis=0))
 
 

@@ -84,9 +84,8 @@ def relaxed_snr_floor(problem: AllocationProblem) -> float:
 def watts_per_snr(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
     """Return (I_m + B N0) / h of each pair, the "(SNR)" of Lemma 6; infinite where the gain is 0."""
     gain, noise = problem.gain_of(device, block), problem.block_noise_w[block]
-    shape = np.broadcast(gain, noise).shape
-    with np.errstate(over="ignore"):  # a vanishing gain takes infinite power
-        return np.asarray(np.divide(noise, gain, out=np.full(shape, np.inf), where=gain > 0))
+    with np.errstate(over="ignore", divide="ignore"):  # a vanishing gain takes infinite power
+        return np.asarray(noise / (gain + 0.0))  # minus zero is zero, too
 
 
 def snr_cap(problem: AllocationProblem, device: IntArray, block: IntArray) -> FloatArray:
