@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fedwave.allocation import AllocationProblem, allocate, allocate_many, pareto_front
+from fedwave.allocation.methods import METHODS, Method
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
 from tests.allocation.allocation_problems import paper_problem
@@ -72,30 +73,104 @@ def test_one_problem_and_none_are_many_too():
     assert allocate_many([]) == []
 
 
-def test_work_is_shared_out_once_it_takes_long(monkeypatch):
+@pytest.mark.parametrize(("worth_s", "expected"), [(0.0, [2]), (1e3, [])])
+def test_work_is_shared_out_once_it_takes_long(monkeypatch, worth_s, expected):
     problem, gains = draws(30)
     shared = []
-    monkeypatch.setattr("fedwave.allocation.batch_solve._WORTH_SHARING_S", 0.0)
+    monkeypatch.setattr("fedwave.allocation.batch_solve._WORTH_SHARING_S", worth_s)
     monkeypatch.setattr("fedwave.allocation.batch_solve._num_cores", lambda: 2)
     share_out = allocate_many.__globals__["_share_out"]
     monkeypatch.setattr(
         "fedwave.allocation.batch_solve._share_out", lambda *args: shared.append(args[2]) or share_out(*args)
     )
     allocate_many(problem, stacked={"channel_gain": gains})
-    assert shared == [2]
+    assert shared == expected
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_every_method_is_allocated_as_in_a_loop(method):
+    problem, gains = draws(14)
+    found = allocate_many(problem, method, stacked={"channel_gain": gains}, seed=3, workers=2)
+    for k, one in enumerate(found):
+        rng = generator(3, Stream.ALLOCATION, k)
+        assert same(one, allocate(replace(problem, channel_gain=gains[k]), method, rng=rng))
+
+
+def test_more_problems_than_portions_keep_their_order():
+    problem = paper_problem(0, num_devices=5, num_blocks=2)
+    gains = np.random.default_rng(1).uniform(0.1, 1.0, (611, 5))
+    found = allocate_many(problem, "threshold", stacked={"channel_gain": gains}, workers=3)
+    assert [one.objective for one in found] == [
+        allocate(replace(problem, channel_gain=gain), "threshold").objective for gain in gains
+    ]
+
+
+def test_this_process_works_as_well_and_forks_one_less(monkeypatch):
+    problem, gains = draws(40)
+    here = []
+    solve = allocate_many.__globals__["_solve"]
+    monkeypatch.setattr(
+        "fedwave.allocation.batch_solve._solve", lambda job, index: here.append(index) or solve(job, index)
+    )
+    monkeypatch.setattr("fedwave.allocation.batch_solve._send_answers", lambda *_: os._exit(1))
+    with pytest.raises(ProblemError, match="ended before its work was done"):
+        allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
+    assert here == list(range(40))  # nobody else took a portion
+
+
+def failing_at(*wrong):
+    """Return a method that fails on some problems, which it knows by their delay weight."""
+
+    def solve(problem, *, may_upload=None):
+        if problem.delay_weight in wrong:
+            raise wrong[problem.delay_weight](f"problem {problem.delay_weight:g} fails")
+        return allocate(problem, "ives")
+
+    wrong = dict(wrong)
+    return Method(solve, serves_given_devices=False)
+
+
+@pytest.mark.parametrize("kind", [ProblemError, ValueError, KeyError])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_first_error_is_raised_as_in_a_loop(monkeypatch, workers, kind):
+    other = {8.0: kind, 9.0: RuntimeError, 31.0: RuntimeError}
+    monkeypatch.setitem(METHODS, "failing", failing_at(*other.items()))
+    problem = paper_problem(0, num_devices=5, num_blocks=2)
+    weights = np.arange(1.0, 41.0)
+    with pytest.raises(kind, match="problem 8 fails"):
+        allocate_many(problem, "failing", stacked={"delay_weight": weights}, workers=workers)
+
+
+def test_nobody_begins_what_comes_after_an_error(monkeypatch):
+    tried = []
+    solve = allocate_many.__globals__["_solve"]
+    monkeypatch.setitem(METHODS, "failing", failing_at((8.0, ValueError)))
+    monkeypatch.setattr("fedwave.allocation.batch_solve._send_answers", lambda *_: os._exit(1))
+    monkeypatch.setattr(
+        "fedwave.allocation.batch_solve._solve", lambda job, index: tried.append(index) or solve(job, index)
+    )
+    monkeypatch.setattr("fedwave.allocation.batch_solve._received", lambda _: ({}, []))
+    with pytest.raises(ValueError, match="problem 8 fails"):
+        allocate_many(
+            paper_problem(0, num_devices=5, num_blocks=2),
+            "failing",
+            stacked={"delay_weight": np.arange(1.0, 41.0)},
+            workers=2,
+        )
+    assert tried == [*range(8), 7]  # the last time to raise it here
+
+
+def test_a_problem_that_fails_only_once_is_told_of(monkeypatch):
+    problem, gains = draws(12)
+    monkeypatch.setattr("fedwave.allocation.batch_solve._received", lambda _: ({}, [6]))
+    with pytest.raises(ProblemError, match="problem 6 failed in one process and not in another"):
+        allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
 
 
 def test_an_error_in_a_process_is_the_users_to_read():
     problems = [paper_problem(k, num_devices=5, num_blocks=2) for k in range(10)]
     with pytest.raises(ProblemError, match="needs rng="):
         allocate_many(problems, "random", workers=2)
-
-
-def test_a_process_that_dies_is_told_of(monkeypatch):
-    problem, gains = draws(12)
-    monkeypatch.setattr("fedwave.allocation.batch_solve._solve_share", lambda job, share, answer: os._exit(1))
-    with pytest.raises(ProblemError, match="ended before its work was done"):
-        allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fedwave.allocation.methods import allocate
+from fedwave.allocation.packed_answers import packed, unpacked
 from fedwave.allocation.problem import AllocationProblem
+from fedwave.allocation.problem_draws import problem_draws
 from fedwave.allocation.solution import Allocation
-from fedwave.errors import FedwaveError, ProblemError, did_you_mean, require_type
+from fedwave.errors import ProblemError, require_type
 from fedwave.rng import Stream, generator
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _TRIED_FIRST = 4  # problems solved here before it is decided whether to share the others out
-_WORTH_SHARING_S = 0.3  # of work left: starting processes takes a tenth of that
+_WORTH_SHARING_S = 0.1  # of work left: to start a process and to hear from it takes a tenth of that
+_MOST_PORTIONS = 250  # a byte names each
 
 _Job = tuple[list[AllocationProblem], str, int | None, dict[str, Any]]
 
@@ -52,14 +53,17 @@ def allocate_many(
         raise ProblemError(f"workers must be a whole number >= 1, got {workers!r}. Use 1 for no processes.")
     job: _Job = (every, method, seed, options)
     tried = len(every) if workers == 1 else min(_TRIED_FIRST, len(every))
-    start = time.perf_counter()
-    found = [_solve(job, index) for index in range(tried)]
-    left_s = (time.perf_counter() - start) / max(tried, 1) * (len(every) - tried)
-    count = min(workers or _num_cores(), len(every) - tried)
-    can_share = count > 1 and hasattr(os, "fork")
-    if can_share and (workers is not None or left_s > _WORTH_SHARING_S):
-        return found + _share_out(job, range(tried, len(every)), count)
-    return found + [_solve(job, index) for index in range(tried, len(every))]
+    found, ends_s = [], []
+    for index in range(tried):
+        found.append(_solve(job, index))
+        ends_s.append(time.perf_counter())
+    left = range(tried, len(every))
+    count = min(workers or _num_cores(), len(left))
+    if count > 1 and hasattr(os, "fork"):
+        each_s = (ends_s[-1] - ends_s[0]) / (tried - 1)  # the first may have had to build the library
+        if workers is not None or each_s * len(left) > _WORTH_SHARING_S:
+            return found + _share_out(job, left, count)
+    return found + [_solve(job, index) for index in left]
 
 
 def _listed(
@@ -78,28 +82,7 @@ def _listed(
         raise ProblemError(
             "stacked arrays need one problem that has all other values, got several. Give the first of them."
         )
-    return _unstacked(problems, stacked)
-
-
-def _unstacked(problem: AllocationProblem, stacked: Mapping[str, ArrayLike]) -> list[AllocationProblem]:
-    """Return the problem with each entry of the stacked arrays in turn."""
-    known = [field.name for field in fields(AllocationProblem)]
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for name, values in stacked.items():
-        if name not in known:
-            raise ProblemError(
-                f"stacked names no field of a problem, got {name!r}. {did_you_mean(name, known)}"
-            )
-        arrays[name] = np.asarray(values)
-        if arrays[name].ndim == 0:
-            raise ProblemError(f"stacked {name} must have an axis of draws, got one number. Use a list.")
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) != 1:
-        raise ProblemError(f"stacked arrays must have equally many draws, got {lengths or 'no arrays'}.")
-    (num_draws,) = set(lengths.values())
-    return [
-        replace(problem, **{name: array[draw] for name, array in arrays.items()}) for draw in range(num_draws)
-    ]
+    return problem_draws(problems, stacked)
 
 
 def _num_cores() -> int:
@@ -113,49 +96,77 @@ def _solve(job: _Job, index: int) -> Allocation:
 
 
 def _share_out(job: _Job, indices: Sequence[int], workers: int) -> list[Allocation]:
-    """Return the answers, every worker-th problem from each of the forked processes.
+    """Return the answers, found by this process and forked ones: each takes portions until none is left.
 
-    A process ends with its share, so none is left over if this one is killed.
+    So a core that is busy elsewhere does less. A forked process ends with its work, so none is left over if
+    this one is killed.
     """
     from multiprocessing import get_context
 
     fork = get_context("fork")
-    shares = [indices[first::workers] for first in range(workers)]
+    size = -(-len(indices) // _MOST_PORTIONS)
+    portions = [indices[first : first + size] for first in range(0, len(indices), size)]
+    to_do, given = os.pipe()
+    os.write(given, bytes(range(len(portions))))
+    os.close(given)
     running = []
-    for share in shares:
-        ours, theirs = fork.Pipe(duplex=False)
-        process = fork.Process(target=_solve_share, args=(job, share, theirs), daemon=True)
-        process.start()
-        theirs.close()
-        running.append((process, ours))
-    found: dict[int, Allocation] = {}
     try:
-        for share, (_, ours) in zip(shares, running, strict=True):
-            found.update(zip(share, _answers(ours), strict=True))
+        for _ in range(workers - 1):
+            ours, theirs = fork.Pipe(duplex=False)
+            process = fork.Process(target=_send_answers, args=(job, portions, to_do, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            running.append((process, ours))
+        found, failed = _answers(job, portions, to_do)
+        for _, ours in running:
+            more, also_failed = _received(ours)
+            found.update(more)
+            failed += also_failed
     finally:
+        os.close(to_do)
         for process, ours in running:
             ours.close()
             process.terminate()  # after an error; otherwise it has ended
             process.join()
-    return [found[index] for index in indices]
+    if failed:
+        _solve(job, min(failed))  # raises here what it raised there
+        raise ProblemError(f"problem {min(failed)} failed in one process and not in another. Use workers=1.")
+    return [one for portion in range(len(portions)) for one in found[portion]]
 
 
-def _solve_share(job: _Job, share: Sequence[int], answer: Connection) -> None:
+def _answers(
+    job: _Job, portions: list[Sequence[int]], to_do: int
+) -> tuple[dict[int, list[Allocation]], list[int]]:
+    """Return the answers to the portions that this process got hold of, and the problem that failed, if any.
+
+    Portions are taken in order, so all problems before one that fails are solved by somebody, or fail, too.
+    """
+    found: dict[int, list[Allocation]] = {}
+    while token := os.read(to_do, 1):
+        (portion,) = token
+        found[portion] = []
+        for index in portions[portion]:
+            try:
+                found[portion].append(_solve(job, index))
+            except Exception:  # whatever it is, it is raised again for the user
+                os.read(to_do, _MOST_PORTIONS)  # nobody need begin what comes later
+                return found, [index]
+    return found, []
+
+
+def _send_answers(job: _Job, portions: list[Sequence[int]], to_do: int, answer: Connection) -> None:
+    found, failed = _answers(job, portions, to_do)
+    sizes = {portion: len(answers) for portion, answers in found.items()}
+    answer.send((sizes, packed([one for answers in found.values() for one in answers]), failed))
+
+
+def _received(ours: Connection) -> tuple[dict[int, list[Allocation]], list[int]]:
     try:
-        answer.send([_solve(job, index) for index in share])
-    except FedwaveError as error:
-        answer.send(error)
-
-
-def _answers(ours: Connection) -> list[Allocation]:
-    try:
-        answers = ours.recv()
+        sizes, sent, failed = ours.recv()
     except EOFError:
         raise ProblemError(
             "A process of allocate_many ended before its work was done, perhaps for want of memory. "
             "Use workers=1."
         ) from None
-    if isinstance(answers, FedwaveError):
-        raise answers
-    found: list[Allocation] = answers
-    return found
+    answers = iter(unpacked(sent))
+    return {portion: [next(answers) for _ in range(size)] for portion, size in sizes.items()}, failed
