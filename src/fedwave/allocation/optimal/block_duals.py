@@ -36,9 +36,9 @@ def block_duals(table: PairTable, matching: Matching) -> FloatArray:
     duals = np.zeros(len(table.block))
     if row.size == 0:
         return duals
-    contribution = table.contributions_at(row, column)
+    contribution = table.contribution[:, column].T  # (matched, 1), or of a tangent (matched, M)
     with np.errstate(over="ignore", invalid="ignore"):
-        weight = contribution[:, None] - table.unit_cost[:, column].T * matching.energy_factor  # (matched, M)
+        weight = contribution - table.unit_cost[:, column].T * matching.energy_factor  # (matched, M)
     weight[matching.smallest_cap > table.snr_cap[:, column].T] = -np.inf
     own = weight[np.arange(row.size), row]
     step = own[:, None] - weight

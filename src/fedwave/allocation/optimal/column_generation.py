@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedwave.allocation.optimal.block_duals import block_duals, warm_started_matching
-from fedwave.allocation.optimal.column_pricing import BlockDuals, ColumnPricing, Profits
+from fedwave.allocation.optimal.column_pricing import BlockDuals, ColumnPricing, Pricing, Profits
 from fedwave.allocation.optimal.search import ROUNDING, BranchAndBound, Lines, Node
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.uploads.assignment import Matching, best_matching
@@ -29,21 +29,25 @@ from fedwave.units import FloatArray, IntArray
 _NUM_PROBES = 3  # SNRs at which the first devices are found
 _NUM_ROUNDS = 12  # of taking devices in before the search starts; four or five in practice
 _SETTLED = 1e-7  # share of the value that devices outside may still add at the incumbent's SNR then
-_PER_BLOCK = 2  # devices taken in for each block, besides the M most profitable ones
 
 
 class ColumnGeneration(BranchAndBound):
     """Branch and bound over the devices given, of which only those needed enter its table."""
 
+    _per_block = 2  # devices taken in for each block, besides the M most profitable ones
+
     def __init__(self, problem: AllocationProblem, device: IntArray) -> None:
         step = max(1, device.size // (2 * problem.num_blocks))
         super().__init__(problem, pair_table(problem, device[None, ::step]))
         self._problem = problem
-        self._pricing = ColumnPricing(problem, device)
+        self._pricing = self._new_pricing(device)
         self._pricing.take_inside(device[::step])
         self._duals: list[tuple[float, int, FloatArray]] = []  # by energy factor
         self._duals_of: dict[int, FloatArray] = {}
-        self._lines = Lines(table=self._table, snr=0.0)
+        self._first_table = self._table
+
+    def _new_pricing(self, device: IntArray) -> Pricing:
+        return ColumnPricing(self._problem, device)
 
     def _rounding(self, root: Node, compute_cost: float) -> float:
         extra = compute_cost if self._delay.hurry is not None else 0.0
@@ -55,8 +59,9 @@ class ColumnGeneration(BranchAndBound):
         if low > highest:
             return None
         self._settle(low, highest)
-        at_low, at_high = (self._match(self._lines, snr, low) for snr in (low, highest))
-        return self._node(low, highest, low, self._lines, at_low, at_high)
+        lines = self._touching(self._snr or math.sqrt(low) * math.sqrt(highest))
+        at_low, at_high = (self._match(lines, snr, low) for snr in (low, highest))
+        return self._node(low, highest, low, lines, at_low, at_high)
 
     def _settle(self, low: float, high: float) -> None:
         """Find good devices and an incumbent: at some SNRs, then blocks and SNR in turns, as IVES does."""
@@ -64,28 +69,37 @@ class ColumnGeneration(BranchAndBound):
         steps = [(step + 0.5) / _NUM_PROBES for step in range(_NUM_PROBES)]
         probes = [math.exp(first + (last - first) * step) for step in steps]
         for _ in range(_NUM_ROUNDS):
-            found = [self._match(self._lines, snr, snr) for snr in probes]
-            profits = self._pricing.profits([self._duals_for(matching) for matching in found])
+            found = [self._match(self._touching(snr), snr, snr) for snr in probes]
+            duals = [self._duals_for(matching, snr) for matching, snr in zip(found, probes, strict=True)]
+            profits = self._pricing.profits(duals)
             if sum(one.total for one in profits) <= _SETTLED * self._value:
                 break
             self._take_in(profits)
             before = 0.0
             while self._value > before:
                 before, snr = self._value, self._snr
-                self._match(self._lines, snr, snr)
+                self._match(self._touching(snr), snr, snr)
             probes = [self._snr or probes[0]]
 
+    def _touching(self, snr: float) -> Lines:
+        return Lines(table=self._first_table, snr=snr)
+
+    def _table_of(self, lines: Lines) -> PairTable:
+        """Return the table as it is now: that of the lines may be smaller."""
+        del lines
+        return self._table
+
     def _match(self, lines: Lines, snr: float, smallest_cap: float) -> Matching:
-        del lines  # of a smaller table, perhaps
         self._num_matchings += 1
+        table = self._table_of(lines)
         factor = energy_factor(snr)
         if self._duals:
             found, duals = warm_started_matching(
-                self._table, energy_factor=factor, smallest_cap=smallest_cap, duals=self._duals_near(factor)
+                table, energy_factor=factor, smallest_cap=smallest_cap, duals=self._duals_near(factor)
             )
         else:
-            found = best_matching(self._table, energy_factor=factor, smallest_cap=smallest_cap)
-            duals = block_duals(self._table, found)
+            found = best_matching(table, energy_factor=factor, smallest_cap=smallest_cap)
+            duals = block_duals(table, found)
         bisect.insort(self._duals, (factor, self._num_matchings, duals))
         self._duals_of[id(found)] = duals
         self._offer(found)
@@ -100,10 +114,10 @@ class ColumnGeneration(BranchAndBound):
         share = (factor - low) / (high - low) if high > low else 0.0
         return at_low + share * (at_high - at_low)
 
-    def _duals_for(self, matching: Matching) -> BlockDuals:
+    def _duals_for(self, matching: Matching, touching_snr: float) -> BlockDuals:
         duals = np.empty(self._table.block.size)
         duals[self._table.block] = self._duals_of[id(matching)]
-        return BlockDuals(duals, matching.energy_factor, matching.smallest_cap)
+        return BlockDuals(duals, matching.energy_factor, matching.smallest_cap, touching_snr)
 
     def _take_in(self, every: list[Profits]) -> None:
         """Add the most profitable devices of all, and those of each block, to the table."""
@@ -115,8 +129,8 @@ class ColumnGeneration(BranchAndBound):
             by_block = order[np.argsort(profits.block[order], kind="stable")]
             block = profits.block[by_block]
             rank = np.arange(block.size) - np.searchsorted(block, block)
-            chosen.append(profits.device[by_block[rank < _PER_BLOCK]])
-        device = np.unique(np.concatenate(chosen))
+            chosen.append(profits.device[by_block[rank < self._per_block]])
+        device = np.setdiff1d(np.concatenate(chosen), self._table.device[0])
         self._table = self._table.joined_by(pair_table(self._problem, device[None, :]))
         self._pricing.take_inside(device)
         self._duals.clear()  # of fewer devices, hence too low
@@ -133,8 +147,9 @@ class ColumnGeneration(BranchAndBound):
     def _reopen(self, rounding: float, *, may_go_on: bool) -> bool:
         """Price all nodes not yet proven; return whether some need devices from outside the table."""
         nodes = [*self._closed, *(entry[2] for entry in self._heap)]
-        ends = {id(end): end for node in nodes if not node.is_proven for end in (node.at_low, node.at_high)}
-        found = self._pricing.profits([self._duals_for(end) for end in ends.values()])
+        new = [node for node in nodes if not node.is_proven]
+        ends = {id(end): (end, node.lines.snr) for node in new for end in (node.at_low, node.at_high)}
+        found = self._pricing.profits([self._duals_for(*end) for end in ends.values()])
         profits = dict(zip(ends, found, strict=True))
         failed: list[Node] = []
         proven: list[Node] = []

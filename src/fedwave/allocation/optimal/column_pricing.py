@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -38,16 +39,39 @@ class BlockDuals:
     value: FloatArray  # (M,), by block
     energy_factor: float
     smallest_cap: float
+    touching_snr: float = 0.0  # of the tangents, where worths are curved
 
 
 @dataclass(frozen=True, eq=False)
 class Profits:
-    """Who would make a profit at these duals, on which block, and what all of them make together, at most."""
+    """Who would make a profit at these duals, on which block, and what all of them make together, at most.
+
+    A device may be named for several blocks.
+    """
 
     device: IntArray
     block: IntArray
     profit: FloatArray
     total: float
+
+
+class Pricing(Protocol):
+    """Prices all devices that may upload, apart from those taken inside."""
+
+    device: IntArray
+    largest_contribution: float
+
+    def best_gains(self) -> FloatArray:
+        """Return each device's largest gain over noise."""
+        ...
+
+    def take_inside(self, device: IntArray) -> None:
+        """Leave these devices out from now on."""
+        ...
+
+    def profits(self, every: Sequence[BlockDuals]) -> list[Profits]:
+        """Return who would make a profit at each of the duals given."""
+        ...
 
 
 class ColumnPricing:

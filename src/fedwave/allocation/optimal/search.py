@@ -209,9 +209,14 @@ class BranchAndBound:
     def _touching(self, snr: float) -> Lines:
         return Lines(table=self._table.tangent(snr), snr=snr)
 
+    def _table_of(self, lines: Lines) -> PairTable:
+        """Return the table of these lines."""
+        return lines.table
+
     def _match(self, lines: Lines, snr: float, smallest_cap: float) -> Matching:
         self._num_matchings += 1
-        found = best_matching(lines.table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
+        table = self._table_of(lines)
+        found = best_matching(table, energy_factor=energy_factor(snr), smallest_cap=smallest_cap)
         self._offer(found)
         return found
 
@@ -316,7 +321,7 @@ class BranchAndBound:
         """Return by how much the lines overrate a matching at the node's best point."""
         can = at_best.caps >= node.best_snr  # the others are overstrained, which is for the split to mend
         row, column = at_best.row[can], at_best.column[can]
-        lines = node.lines.table
+        lines = self._table_of(node.lines)
         rated = lines.contributions_at(row, column).sum()
         rated -= energy_factor(node.best_snr) * lines.unit_cost[row, column].sum()
         return float(rated) - self._table.common_snr(row, column).value(node.best_snr)

@@ -9,6 +9,7 @@ from fedwave.allocation.computing.cpu_frequency import compute_cost, solve_cpu_f
 from fedwave.allocation.optimal.candidates import candidate_pairs, useful_devices
 from fedwave.allocation.optimal.column_generation import ColumnGeneration
 from fedwave.allocation.optimal.compiled_search import compiled_plan
+from fedwave.allocation.optimal.curved_generation import CurvedGeneration
 from fedwave.allocation.optimal.search import BranchAndBound
 from fedwave.allocation.optimal.total_energy import allocate_within_total_energy
 from fedwave.allocation.problem import AllocationProblem
@@ -66,9 +67,9 @@ def allocate_optimal(
 def _search(problem: AllocationProblem, may_upload: BoolArray | None) -> BranchAndBound:
     """Return the search that suits: on all pairs that may be needed, or, if many, by column generation."""
     is_limited = problem.most_uploads < problem.num_blocks  # column generation prices blocks, not uploads
-    if is_limited or may_be_faster(problem) or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
+    if is_limited or problem.num_devices * problem.num_blocks <= _FEW_PAIRS:
         return BranchAndBound(problem, candidate_pairs(problem, may_upload=may_upload))
     device = useful_devices(problem, may_upload)
     if device.size <= _FEW_PER_BLOCK * problem.num_blocks:
         return BranchAndBound(problem, pair_table(problem, device[None, :]))
-    return ColumnGeneration(problem, device)
+    return (CurvedGeneration if may_be_faster(problem) else ColumnGeneration)(problem, device)

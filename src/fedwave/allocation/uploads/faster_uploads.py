@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,27 @@ class FasterUploads:
     waterfall: float  # m
     circuit_cost: FloatArray | float  # kappa = eta_1 s P_circuit; an array where prices or circuits differ
 
+    def joined_by(self, *others: FasterUploads) -> FasterUploads:
+        """Return these pairs with the columns of others after their own."""
+        every = [self, *others]
+        circuit_cost = self.circuit_cost
+        if isinstance(circuit_cost, np.ndarray):
+            circuit_cost = np.hstack([np.asarray(one.circuit_cost) for one in every])
+        return replace(
+            self,
+            favourite=np.hstack([one.favourite for one in every]),
+            worth=np.hstack([one.worth for one in every]),
+            circuit_cost=circuit_cost,
+        )
+
+    def columns(self, which: IntArray) -> FasterUploads:
+        """Return some columns of these pairs, in this order; each lies in one piece."""
+        circuit_cost = self.circuit_cost
+        if isinstance(circuit_cost, np.ndarray):
+            circuit_cost = columns_of(circuit_cost, which)
+        favourite, worth = columns_of(self.favourite, which), columns_of(self.worth, which)
+        return replace(self, favourite=favourite, worth=worth, circuit_cost=circuit_cost)
+
     def tangent(self, snr: float) -> tuple[float, float, float, float]:
         """Return intercepts and slopes in e, at an SNR, of the success and of -1 / ln(1 + x): a, b, c, d.
 
@@ -58,6 +79,11 @@ class FasterUploads:
         success = math.exp(-self.waterfall / snr) if self.waterfall else 1.0
         slope = self.waterfall * success * nats * nats * (1.0 + snr) / (snr * snr * steep)
         return success - slope * factor, slope, 1.0 / nats + factor / steep, 1.0 / steep
+
+
+def columns_of(values: FloatArray, which: IntArray) -> FloatArray:
+    """Return some columns, each in one piece in memory: whoever takes some of them again does so quickly."""
+    return values.T.take(which, axis=0).T
 
 
 def faster_uploads(

@@ -9,7 +9,12 @@ import numpy as np
 
 from fedwave.allocation.problem import AllocationProblem
 from fedwave.allocation.uploads.common_snr import CommonSnr
-from fedwave.allocation.uploads.faster_uploads import FasterUploads, faster_uploads, may_be_faster
+from fedwave.allocation.uploads.faster_uploads import (
+    FasterUploads,
+    columns_of,
+    faster_uploads,
+    may_be_faster,
+)
 from fedwave.allocation.uploads.snr_range import snr_caps, watts_per_snr
 from fedwave.units import BoolArray, FloatArray, IntArray
 
@@ -79,17 +84,30 @@ class PairTable:
             return np.full(row.shape, snr)
         return np.maximum(self.faster.favourite[row, column], snr)
 
-    def joined_by(self, other: PairTable) -> PairTable:
-        """Return this table with the columns of another after its own; both are shared."""
-        assert self.is_shared
-        assert other.is_shared
-        assert self.faster is None
+    def joined_by(self, *others: PairTable) -> PairTable:
+        """Return this table with the columns of others after its own; all are shared."""
+        tables = [self, *others]
+        assert all(table.is_shared for table in tables)
+        faster = [table.faster for table in tables if table.faster is not None]
         return replace(
             self,
-            device=np.hstack([self.device, other.device]),
-            contribution=np.hstack([self.contribution, other.contribution]),
-            unit_cost=np.hstack([self.unit_cost, other.unit_cost]),
-            snr_cap=np.hstack([self.snr_cap, other.snr_cap]),
+            device=np.hstack([table.device for table in tables]),
+            contribution=np.hstack([table.contribution for table in tables]),
+            unit_cost=np.hstack([table.unit_cost for table in tables]),
+            snr_cap=np.hstack([table.snr_cap for table in tables]),
+            faster=faster[0].joined_by(*faster[1:]) if faster else None,
+        )
+
+    def columns(self, which: IntArray) -> PairTable:
+        """Return some columns of this table, which is shared, in this order; each lies in one piece."""
+        assert self.is_shared
+        return replace(
+            self,
+            device=self.device[:, which],
+            contribution=self.contribution[:, which],
+            unit_cost=columns_of(self.unit_cost, which),
+            snr_cap=columns_of(self.snr_cap, which),
+            faster=None if self.faster is None else self.faster.columns(which),
         )
 
     def tangent(self, snr: float) -> PairTable:
@@ -129,13 +147,25 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
     block = np.argsort(problem.block_noise_w, kind="stable")
     if len(device) > 1:
         device = device[block]
-    shape = (problem.num_blocks, device.shape[1])
-    cap, own_cap = snr_caps(problem, device, block[:, None])
+    is_real = None if is_real is None else is_real[block]
+    return replace(pairs_on(problem, device, block[:, None], is_real), block=block)
+
+
+def pairs_on(
+    problem: AllocationProblem, device: IntArray, block: IntArray, is_real: BoolArray | None = None
+) -> PairTable:
+    """Return the pairs of these devices, (1, K) or (R, K), and blocks, (R, 1) or (R, K).
+
+    Rows need not be blocks: where each device has a block of its own in a row, ``block`` of the table only
+    numbers them.
+    """
+    shape = (len(block), device.shape[1])
+    cap, own_cap = snr_caps(problem, device, block)
     if is_real is not None:
-        cap = np.where(is_real[block], cap, 0.0)
+        cap = np.where(is_real, cap, 0.0)
     unit_cost = np.zeros(shape)
     if problem.counts_energy:
-        watts = watts_per_snr(problem, device, block[:, None])
+        watts = watts_per_snr(problem, device, block)
         with np.errstate(over="ignore"):
             unit_cost = problem.price_of(device) * problem.nat_delay_s * np.where(cap > 0, watts, 0.0)
             if problem.radio.amplifier_efficiency != 1.0:
@@ -145,14 +175,14 @@ def pair_table(problem: AllocationProblem, device: IntArray, is_real: BoolArray 
         faster = faster_uploads(
             problem,
             np.broadcast_to(device, shape),
-            np.broadcast_to(block[:, None], shape),
+            np.broadcast_to(block, shape),
             contribution=np.broadcast_to(problem.contribution[device], shape),
             unit_cost=unit_cost,
             own_cap=np.where(cap > 0, own_cap, 0.0),
         )
         cap = np.where(faster.worth > 0.0, cap, 0.0)
     return PairTable(
-        block=block,
+        block=np.arange(len(block)),
         device=device,
         contribution=problem.contribution[device],
         unit_cost=unit_cost,
