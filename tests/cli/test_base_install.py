@@ -20,7 +20,7 @@ from tools.docs.pages import ROOT
 
 EXTRAS = (
     "torch", "safetensors", "sklearn", "pooch", "PIL", "matplotlib", "pandas", "polars", "ray", "flwr",
-    "tensorboard", "starlette", "uvicorn", "sionna",
+    "tensorboard", "mlflow", "sqlalchemy", "alembic", "wandb", "starlette", "uvicorn", "sionna",
 )  # fmt: skip
 # Each command as one would type it, its exit code, and what it prints or gives as its error.
 NEEDS_TORCH = (

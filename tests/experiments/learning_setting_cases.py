@@ -480,4 +480,18 @@ LEARNING_CASES = [
         True,
         num_rounds=1,
     ),
+    case(
+        "execution.mlflow",
+        True,
+        lambda built: (Path(run_of(built).path) / "mlflow" / "run.json").is_file(),
+        True,
+        num_rounds=1,
+    ),
+    case(
+        "execution.wandb",
+        True,
+        lambda built: (Path(run_of(built).path) / "wandb" / "run.json").is_file(),
+        True,
+        num_rounds=1,
+    ),
 ]

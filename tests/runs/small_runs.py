@@ -90,6 +90,16 @@ class StopAfter(Watcher):
             raise KeyboardInterrupt
 
 
+class FailAfter(StopAfter):
+    """An observer with a fault of its own."""
+
+    def round_done(self, record: RoundRecord) -> None:
+        try:
+            super().round_done(record)
+        except KeyboardInterrupt:
+            raise ValueError("a bug") from None
+
+
 class AskToStopAfter(StopAfter):
     """An observer that asks for the end of the run, as an early-stopping rule would."""
 

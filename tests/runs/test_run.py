@@ -166,21 +166,6 @@ def test_a_folder_that_holds_a_run_or_cannot_be_written_is_refused(finished: Pat
         resume_run(tmp_path)
 
 
-def test_tensorboard_logs_every_round_once_also_of_a_resumed_run(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    settings = experiment(num_rounds=3, execution={"tensorboard": True, "checkpoint_every": 3})
-    with pytest.raises(KeyboardInterrupt):
-        run_experiment(settings, tmp_path / "run", observers=[StopAfter(2)])
-    resume_run(tmp_path / "run")
-    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
-    events.Reload()
-    logged = events.Scalars("train_loss")
-    assert [event.step for event in logged] == [0, 1, 2]
-    losses = RunFolder(tmp_path / "run").table()["train_loss"]
-    assert [event.value for event in logged] == pytest.approx(losses.tolist(), rel=1e-6)  # float32
-
-
 def test_a_run_is_written_over_where_that_is_asked_for_and_nothing_else_is(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     first = run_experiment(experiment(num_rounds=2), folder)

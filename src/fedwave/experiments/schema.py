@@ -307,6 +307,12 @@ class ExecutionSection(Section):
     )
     checkpoint_every: PositiveInt = Field(1, description="Rounds between checkpoints.")
     tensorboard: bool = Field(False, description="Also log to TensorBoard in the run folder.")
+    mlflow: bool = Field(
+        False, description="Also log to MLflow, in the run folder unless MLFLOW_TRACKING_URI is set."
+    )
+    wandb: bool = Field(
+        False, description="Also log to Weights & Biases, offline in the run folder unless WANDB_MODE is set."
+    )
 
     @classmethod
     def options_of(cls, value: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Watches a run: a progress bar, or lines now and then where there is no terminal; a log for TensorBoard."""
+"""Watches a run: a progress bar, or lines now and then where there is no terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fedwave.errors import import_extra
 from fedwave.experiments.schema import Experiment
 from fedwave.intervals import short_number
 from fedwave.simulation.records import RoundRecord
@@ -137,26 +136,3 @@ def spans(rounds: Sequence[int]) -> str:
             stretches.append([k, k])
     shown = [str(first) if first == last else f"{first}–{last}" for first, last in stretches[:MAX_SPANS]]
     return ", ".join(shown + (["…"] if len(stretches) > MAX_SPANS else []))
-
-
-class TensorBoardLog:
-    """An observer that writes TensorBoard event files."""
-
-    def __init__(self, folder: Path) -> None:
-        import_extra("tensorboard", purpose="execution.tensorboard", extra="tensorboard")
-        self._folder = folder
-
-    def started(
-        self, folder: Path, experiment: Experiment, next_round: int, warnings: tuple[str, ...]
-    ) -> None:
-        """Open the log; what it holds of rounds that will be run again is dropped."""
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._writer = SummaryWriter(str(self._folder), purge_step=next_round)
-
-    def round_done(self, record: RoundRecord) -> None:
-        """Write the round's numbers."""
-        for name, value in record.columns.items():
-            if isinstance(value, int | float):
-                self._writer.add_scalar(name, value, record.round_index)
-        self._writer.flush()

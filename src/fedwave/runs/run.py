@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from fedwave.runs.lock import locked
 from fedwave.runs.notebook import NotebookRun
 from fedwave.runs.provenance import describe_start, differences_of_place, identity, require_same_run
 from fedwave.runs.summary import summarise
+from fedwave.runs.trackers import Tracker, ended_with, trackers_of
 from fedwave.simulation.records import RoundRecord
 from fedwave.simulation.simulation import Simulation
 from fedwave.simulation.state import State
@@ -131,6 +132,7 @@ def run_experiment(
         fix='Make one with load_experiment("preset or file") or experiment_from({...}).',
     )
     watching = _require_observers(observers)
+    trackers = trackers_of(experiment.execution)
     experiment = with_parts(experiment, model=model, policy=policy)
     if dataset is not None:  # the folder must not name data that the run has not seen
         section = DataSection(dataset=DatasetPart(kind=PASSED), standardise=experiment.data.standardise)
@@ -148,7 +150,8 @@ def run_experiment(
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
         folder.begin(config_toml=experiment_to_toml(experiment), environment=start)
         with _bar(progress) as bar:
-            return _go_on(simulation, experiment, folder, data, state, start["identity"], [*watching, *bar])
+            seen_by = [*watching, *bar]
+            return _go_on(simulation, experiment, folder, data, state, start["identity"], seen_by, trackers)
 
 
 def resume_run(
@@ -170,6 +173,7 @@ def resume_run(
     folder = RunFolder.open(Path(path))
     with locked(folder.path):
         experiment = folder.experiment()
+        trackers = trackers_of(experiment.execution)
         data = dataset if dataset is not None else load_experiment_dataset(experiment, data_dir=data_dir)
         own = _own_split(experiment, data, split)
         recorded = folder.read_json(ENVIRONMENT)
@@ -184,7 +188,7 @@ def resume_run(
             require_fitting_tables(folder, simulation)
             state = saved.to(simulation.train.torch_device)
         notes = differences_of_place(recorded, str(simulation.train.torch_device))
-        return _go_on(simulation, experiment, folder, data, state, name, watching, notes)
+        return _go_on(simulation, experiment, folder, data, state, name, watching, trackers, notes)
 
 
 def _go_on(
@@ -194,11 +198,28 @@ def _go_on(
     data: Dataset,
     state: State,
     name: str,
-    observers: Iterable[Observer],
+    observers: Sequence[Observer],
+    trackers: list[Tracker],
     notes: tuple[str, ...] = (),
 ) -> RunResult:
     """Run from the given state to the last round; ``name`` is the run's identity, for its checkpoints."""
-    watching = [*observers, *_log_observers(experiment, folder)]
+    with ended_with(trackers):
+        result = _play(simulation, experiment, folder, data, state, name, [*observers, *trackers], notes)
+    for tracker in trackers:
+        tracker.ended(result.summary, has_failed=False)
+    return result
+
+
+def _play(
+    simulation: Simulation,
+    experiment: Experiment,
+    folder: RunFolder,
+    data: Dataset,
+    state: State,
+    name: str,
+    watching: Sequence[Observer],
+    notes: tuple[str, ...],
+) -> RunResult:
     folder.cut_tables()
     warnings = (*simulation.warnings, *notes)
     for warning in warnings:
@@ -300,11 +321,3 @@ def _bar(is_wanted: bool) -> Iterator[list[Observer]]:
         return
     with ProgressBar(Console(stderr=True)) as bar:
         yield [bar]
-
-
-def _log_observers(experiment: Experiment, folder: RunFolder) -> list[Observer]:
-    if not experiment.execution.tensorboard:
-        return []
-    from fedwave.runs.observers import TensorBoardLog
-
-    return [TensorBoardLog(folder.path / "tensorboard")]
