@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -32,18 +33,31 @@ def mlflow_runs(folder: Path, *, uri: str = "") -> list[tuple[Any, History]]:
 
 def wandb_records(folder: Path) -> list[Any]:
     """Return all records of a folder's offline files, in the order in which these were begun."""
+    files = sorted((folder / "wandb").glob("offline-run-*/run-*.wandb"))
+    return [record for file in files for record in _whole(file)]
+
+
+def _whole(file: Path) -> list[Any]:
+    """Return the records of a closed file: the library's own process writes the last ones a moment later."""
+    give_up = time.monotonic() + 60.0
+    while time.monotonic() < give_up:
+        records = _records(file)
+        if any(record.WhichOneof("record_type") == "exit" for record in records):
+            return records
+        time.sleep(0.05)
+    raise AssertionError(f"{file} was not closed")
+
+
+def _records(file: Path) -> list[Any]:
     from wandb.proto.wandb_internal_pb2 import Record
     from wandb.sdk.internal.datastore import DataStore
 
     found = []
-    for file in sorted((folder / "wandb").glob("offline-run-*/run-*.wandb")):
-        store = DataStore()
-        store.open_for_scan(str(file))
-        while (data := store.scan_data()) is not None:
-            record = Record()
-            record.ParseFromString(data)
-            found.append(record)
-        store.close()
+    store = DataStore()
+    store.open_for_scan(str(file))
+    while (data := store.scan_data()) is not None:
+        found.append(Record.FromString(data))
+    store.close()
     return found
 
 

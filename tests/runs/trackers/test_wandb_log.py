@@ -84,6 +84,9 @@ def test_one_that_fails_says_so_and_a_mode_that_is_set_is_kept_to(
     monkeypatch.setenv("WANDB_MODE", "disabled")
     run_experiment(tiny(execution=ON, num_rounds=1), tmp_path / "off")
     assert wandb_records(tmp_path / "off") == []
+    monkeypatch.delenv("WANDB_MODE")
+    resume_run(tmp_path / "off")
+    assert wandb_history(wandb_records(tmp_path / "off")) == in_the_table(tmp_path / "off")
 
 
 @pytest.mark.parametrize(

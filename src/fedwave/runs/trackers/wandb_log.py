@@ -18,7 +18,7 @@ from fedwave.simulation.records import RoundRecord
 
 FOLDER = "wandb"  # in the run folder; the library chooses this name
 STATE = f"{FOLDER}/run.json"  # which run it is, what the closed files hold, and which one is open
-OFFLINE = "offline"
+OFFLINE, DISABLED = "offline", "disabled"
 _OPEN = re.compile(r"offline-run-[\w-]+")  # a folder of files that was being written
 
 
@@ -104,6 +104,10 @@ class WandbLog:
         self._write_state(is_open=False)
 
     def _write_state(self, *, is_open: bool) -> None:
+        if (
+            self._mode == DISABLED
+        ):  # nothing is logged: should it be switched on later, all rounds are missing
+            return
         opened = Path(self._run.dir).parent.name if is_open and self._is_offline else None
         self._folder.write_json(STATE, {"id": self._id, "num_rounds": self._next_round, "open": opened})
 
