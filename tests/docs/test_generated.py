@@ -172,7 +172,7 @@ def test_the_commands_of_the_measurements_exist():
         elif command[:2] == ["fedwave", "run"]:
             assert any(name.startswith(command[2].removesuffix("SCHEME")) for name in preset_names()), group
         else:
-            known = ("cell", "longterm", "reproduce", "theory")
+            known = ("cell", "demo", "longterm", "reproduce", "theory")
             assert command[:2] in [["fedwave", name] for name in known], group
 
 
