@@ -55,6 +55,16 @@ def test_a_count_is_a_whole_number_from_the_least_on(value: object) -> None:
 def test_the_nearest_word_is_proposed_or_all_are_listed() -> None:
     assert did_you_mean("optimum", ["optimal", "ives"]) == 'Did you mean "optimal"?'
     assert did_you_mean("zzz", ["optimal", "ives"]) == "Choose one of: optimal, ives."
+    presets = ["paper/nufm", "digits/nufm", "digits/nufm-greedy"]
+    assert did_you_mean("nufm", presets) == 'Did you mean "paper/nufm" or "digits/nufm"?'
+    assert did_you_mean("mnist", ["digits", "fashion-mnist"]) == 'Did you mean "fashion-mnist"?'
+    assert did_you_mean("gi", ["digits", "iris"]) == "Choose one of: digits, iris."  # too little to guess by
+    many = ["abc-number-one", "abc-number-two", "abc-number-three", "abc-number-four"]
+    assert (
+        did_you_mean("abc", many[:3])
+        == 'Did you mean "abc-number-one" or "abc-number-two" or "abc-number-three"?'
+    )
+    assert did_you_mean("abc", many) == f"Choose one of: {', '.join(many)}."
 
 
 def test_a_dataclass_that_names_its_fields_says_which_was_meant() -> None:

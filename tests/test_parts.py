@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -121,3 +122,21 @@ def test_a_part_of_the_users_own_is_imported(tmp_path: Path, monkeypatch: pytest
 def test_only_a_text_with_a_colon_names_a_module() -> None:
     assert is_import_name("a.b:C")
     assert not any(map(is_import_name, ("a.b", 3, None)))
+
+
+class Rolls(Protocol):
+    @property
+    def wheels(self) -> int: ...
+
+    def roll(self) -> None: ...
+
+
+def test_what_a_part_makes_has_what_every_such_part_has() -> None:
+    kind = PartKind("toy", {}, protocol=Rolls)
+    kind.require_members(SimpleNamespace(wheels=4, roll=print, colour="red"), "car", key="toys.first")
+    with pytest.raises(ConfigError) as caught:
+        kind.require_members(SimpleNamespace(roll=print), "lab:sledge", key="toys.first")
+    assert str(caught.value) == (
+        'toys.first "lab:sledge" has no wheels. A toy has wheels, roll; docs/extending.md has one to copy.'
+    )
+    KIND.require_members(object(), "anything", key="toys.first")

@@ -54,6 +54,8 @@ class MissingExtraError(FedwaveError):
 
 
 MAX_SHOWN = 80  # characters of a wrong value in a message
+MAX_MEANT = 3  # names that may have been meant; of more, all are listed
+MIN_PART = 3  # letters of a part of a name by which it is guessed
 
 
 class DeprecatedWarning(FutureWarning):
@@ -93,11 +95,19 @@ def require_count(option: str, value: object, *, at_least: int) -> int:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``'Did you mean "x"?'`` for the known word nearest to ``word``, or the whole list."""
+    """Return ``'Did you mean "x"?'`` for the known word nearest to ``word``, or the whole list.
+
+    Near is also what ends in the word behind a slash ("nufm" of "paper/nufm"), or has it within.
+    """
     choices = list(known)
-    nearest = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
-    if nearest:
-        return f'Did you mean "{nearest[0]}"?'
+    nearest = (
+        [one for one in choices if one.endswith(f"/{word}")]
+        or difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+        or [one for one in choices if len(word) >= MIN_PART and word in one]
+    )
+    if 0 < len(nearest) <= MAX_MEANT:
+        meant = " or ".join(f'"{one}"' for one in nearest)
+        return f"Did you mean {meant}?"
     return "Choose one of: " + ", ".join(choices) + "."
 
 

@@ -36,6 +36,7 @@ class PartKind:
     function_of: Callable[[Any], Callable[..., Any]] = _itself  # what is called of an entry of the dict
     num_positional: int = 0  # arguments that the caller passes by position, whatever they are called
     error: type[FedwaveError] = ConfigError
+    protocol: type | None = None  # whose public members what is made must have
 
     def find(self, name: object, *, key: str = "") -> Any:
         """Return what a name stands for: an entry of the dict, or what ``package.module:Name`` is."""
@@ -47,7 +48,7 @@ class PartKind:
             f'"{name}"' if isinstance(name, str) else shown(name),
             did_you_mean(str(name), self.registry),
         )
-        said = f"{key}: there is no {self.what}" if key else f"There is no {self.what}"
+        said = f"{key.removesuffix('.kind')}: there is no {self.what}" if key else f"There is no {self.what}"
         raise self.error(f"{said} {got}. {hint} Your own is package.module:Name.")
 
     def parameters(self, entry: Any) -> dict[str, Parameter]:
@@ -106,6 +107,16 @@ class PartKind:
         known = signature_of(function).parameters
         wanted = {name: value for name, value in offered.items() if name in known}
         return function(**wanted, **options)
+
+    def require_members(self, made: Any, name: str, *, key: str) -> None:
+        """Raise if what a part made lacks what is asked of every such part."""
+        needed = [one for one in vars(self.protocol or object) if not one.startswith("_")]
+        lacking = [one for one in needed if not hasattr(made, one)]
+        if lacking:
+            raise self.error(
+                f'{key} "{name}" has no {", ".join(lacking)}. A {self.what} has {", ".join(needed)}; '
+                "docs/extending.md has one to copy."
+            )
 
 
 def is_import_name(name: object) -> bool:

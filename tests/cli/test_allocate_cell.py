@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,13 @@ def test_a_cell_without_units_has_bare_powers_and_rates() -> None:
     )
     rates = [problem["device_rate_bps"][device] for device in devices]
     assert_allclose([float(cells[6]) for cells in rows], rates, rtol=1e-3)
+
+
+def test_draws_of_one_method_are_its_means(folder: Path) -> None:
+    lines = run("allocate", "cell.toml", "--draws", 3).splitlines()
+    told = json.loads(run("allocate", "cell.toml", "--draws", 3, "--json"))["methods"]
+    assert lines[1].split() == ["method", "objective", "energy", "J", "delay", "s"]
+    assert lines[2].split()[0] == "optimal"
+    assert len(re.findall("±", lines[2])) == 3
+    assert lines[3] == "Means of 3 draws with 95 % intervals. Compare methods with --compare."
+    assert len(told) == 1

@@ -10,12 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from fedwave.cli.app import app
-from fedwave.cli.plain import cell_setting_beginning, setting_beginning
+from fedwave.cli.plain import MEANT, cell_setting_beginning, setting_beginning
 from fedwave.errors import ConfigError
 from tools.docs.commands_table import every_command, examples, parameters
 
 GROUPS = {
-    "Learn": {"new", "run", "sweep", "resume", "presets", "datasets"},
+    "Learn": {"demo", "new", "run", "sweep", "resume", "presets", "datasets"},
     "Radio": {"cell", "allocate", "explore", "account", "calibrate"},
     "Results": {"runs", "compare", "report", "theory", "longterm", "reproduce"},
 }
@@ -110,3 +110,24 @@ def test_a_shell_completes_the_settings_of_every_command_that_takes_them(name: s
     for one in taking:
         context = command.make_context(command.name, [], resilient_parsing=True)
         assert [item.value for item in one.shell_complete(context, beginning)] == [key]
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("train", 'There is no command "train". Did you mean "run"?'),
+        ("comapre", 'There is no command "comapre". Did you mean "compare"?'),
+        ("zebra", 'There is no command "zebra". Choose one of: new, run, sweep'),
+    ],
+)
+def test_a_command_that_is_none_says_which_was_meant(word: str, told: str) -> None:
+    assert str(CliRunner().invoke(app, [word]).exception).startswith(told)
+    assert str(CliRunner().invoke(app, ["datasets", "train"]).exception) == (
+        'There is no command "train". Choose one of: download.'
+    )
+
+
+def test_every_word_of_others_means_a_command() -> None:
+    assert set(MEANT.values()) <= {
+        one.name or one.callback.__name__ for one in app.registered_commands if one.callback
+    }

@@ -24,14 +24,14 @@ def test_several_seeds_are_run_skipped_and_averaged(tmp_path: Path) -> None:
     words = ["run", "digits/nufm", *WORDS, "--jobs", "1", "--out", str(tmp_path), "--seeds"]
     first = CliRunner().invoke(app, [*words, "0"])
     assert first.exit_code == 0, first.output
-    assert f"1 runs, 0 of them made before: {tmp_path}" in first.stdout
+    assert f"1 run, 0 made before: {tmp_path}" in first.stdout
     assert "1 of 1 runs, done: " in first.stderr
     both = CliRunner().invoke(app, [*words, "0-1"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-nufm-seed0", "digits-nufm-seed1"]
     table, note, count = both.stdout.splitlines()[1:]
     assert re.match(r"NUFM +digits +2 +2 +[\d.]+ ± [\d.]+", table)
     assert note == "Means over seeds with 95 % intervals."
-    assert count == f"2 runs, 1 of them made before: {tmp_path}"
+    assert count == f"2 runs, 1 made before: {tmp_path}"
 
 
 def test_a_sweep_has_a_row_for_each_value(tmp_path: Path) -> None:

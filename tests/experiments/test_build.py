@@ -83,14 +83,14 @@ def test_a_chunk_holds_some_hundred_thousand_values(
 @pytest.mark.parametrize(
     ("algorithm", "message"),
     [
-        ({"rule": "exakt"}, 'algorithm.rule.kind: there is no local rule "exakt". Did you mean "exact"?'),
+        ({"rule": "exakt"}, 'algorithm.rule: there is no local rule "exakt". Did you mean "exact"?'),
         (
             {"server_step": "means"},
-            'algorithm.server_step.kind: there is no server step "means". Did you mean "mean"?',
+            'algorithm.server_step: there is no server step "means". Did you mean "mean"?',
         ),
         (
             {"task": "regresion"},
-            'algorithm.task.kind: there is no task "regresion". Did you mean "regression"?',
+            'algorithm.task: there is no task "regresion". Did you mean "regression"?',
         ),
     ],
 )

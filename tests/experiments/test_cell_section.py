@@ -190,7 +190,7 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
         (
             {"method": "optimum"},
             ConfigError,
-            'cell.method.kind "optimum" is unknown. Did you mean "optimal"?',
+            'cell.method: there is no method "optimum". Did you mean "optimal"?',
         ),
         ({"selection": "nufm"}, ConfigError, 'unknown key "cell.selection": it is selection.policy now.'),
         ({"everyone_computes": True}, ConfigError, "it is selection.everyone_computes now. Use that."),
@@ -223,7 +223,7 @@ def refused(cell: dict[str, Any], out: Path, **changes: Any) -> FedwaveError:
         (
             {"channel": {"kind": "unifrom"}},
             ConfigError,
-            'cell.channel.kind "unifrom" is unknown',
+            'cell.channel: there is no channel "unifrom"',
         ),
         (
             {"preset": None, "channel": {"kind": "uniform", "low": 0, "high": 1}},

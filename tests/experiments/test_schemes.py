@@ -9,6 +9,7 @@ import pytest
 from fedwave.errors import ConfigError
 from fedwave.experiments import Experiment, experiment_from, load_experiment
 from fedwave.experiments.schemes import SCHEMES, scheme_of
+from fedwave.plots.style import SCHEME_COLOURS
 
 
 def parts(experiment: Experiment) -> tuple[str, str, str | None]:
@@ -62,17 +63,33 @@ def test_a_scheme_in_a_later_layer_beats_the_parts_of_an_earlier_one(
     [
         ([], "URAL (optimal)"),
         (["cell.energy_weight=2"], "URAL (optimal)"),
-        (["cell.method=value-rate"], "value-rate, from digits/ural"),
-        (["scheme=ru-random"], "uniform, random, from digits/ural"),
+        (["cell.method=value-rate"], "Value-rate"),
+        (["scheme=ru-random"], "RU-Random"),
+        (["cell.method=chen2020"], "chen2020, from {origin}"),
+        (["selection.policy=round-robin", "cell.method=greedy"], "round-robin, greedy, from {origin}"),
         (["cell.method=random", "name=mine"], "mine"),
     ],
 )
-def test_a_preset_with_another_scheme_does_not_keep_its_name(settings: list[str], name: str) -> None:
-    assert load_experiment("digits/ural", settings).name == name
+def test_another_scheme_does_not_keep_the_name(tmp_path: Path, settings: list[str], name: str) -> None:
+    assert load_experiment("digits/ural", settings).name == name.format(origin="digits/ural")
+    (tmp_path / "own.toml").write_text('extends = "digits/ural"\nname = "my study"\n')
+    own = load_experiment(tmp_path / "own.toml", settings).name
+    assert own == name.format(origin="my study").replace("URAL (optimal)", "my study")
 
 
-def test_a_preset_that_gets_a_cell_says_its_method() -> None:
-    assert load_experiment("digits/nufm", ["cell.preset=paper"]).name == "optimal, from digits/nufm"
+def test_a_preset_that_gets_a_cell_is_another_scheme() -> None:
+    assert load_experiment("digits/nufm", ["cell.preset=paper"]).name == "URAL (optimal)"
+
+
+def test_a_file_that_is_whole_with_its_overrides_alone_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "half.toml").write_text('extends = "digits/nufm"\nname = "half"\nscheme = "ural"\n')
+    assert load_experiment(tmp_path / "half.toml", ["cell.preset=paper"]).name == "half"
+
+
+def test_a_scheme_is_called_as_its_presets_are() -> None:
+    for word, scheme in SCHEMES.items():
+        assert load_experiment(f"digits/{word}").name == scheme.title
+        assert scheme.title in SCHEME_COLOURS
 
 
 def test_a_scheme_and_another_part_in_one_layer_are_refused() -> None:

@@ -31,7 +31,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WORDS = [
-    (["frobnicate"], "No such command 'frobnicate'"),
+    (["frobnicate"], 'There is no command "frobnicate". Choose one of: new, run, '),
     (["run", "--nope"], "There is no option --nope"),
     (["run", "digits/nufm", "digits/nufm"], "Got unexpected extra argument"),
     (["run", "digits/nufm", "--seed", "x"], "Invalid value for '--seed'"),
@@ -56,7 +56,7 @@ WORDS = [
     (["resume", "notes.txt"], "notes.txt is not a run folder"),
     (["resume", LONG], "File name too long"),
     (["compare"], "Missing argument 'RUN_DIR'"),
-    (["compare", "absent"], "absent is not a run folder"),
+    (["compare", "absent"], "there is no folder absent here"),
     (["compare", LONG], "File name too long"),
     (["presets", "../x"], '"../x" is neither a preset'),
     (["presets", ""], '"" is neither a preset'),
@@ -77,7 +77,7 @@ WORDS = [
     (["cell", "paper", "-s", "fleet.path=absent.csv"], "Cannot read the fleet file absent.csv"),
     (["cell", "paper", "-s", "fleet.path=."], "Cannot read the fleet file ."),
     (["cell", "paper", "-s", "fleet.path="], "a file's name must not be empty"),
-    (["cell", "paper", "-s", "channel.kind=x"], 'cell.channel.kind "x" is unknown'),
+    (["cell", "paper", "-s", "channel.kind=x"], 'cell.channel: there is no channel "x"'),
     (["cell", "paper", "-s", "bandwidth_hz=0"], "cell.bandwidth_hz must be greater than 0"),
     (["cell", "paper", "-s", "bandwidth_hz=1e400"], "cell.bandwidth_hz must be a finite number"),
     (["cell", "paper", "-s", "noise_psd_w_per_hz=-174"], "If that is dBm/Hz, use noise_psd_dbm_per_hz"),

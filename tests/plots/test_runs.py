@@ -10,7 +10,7 @@ import pytest
 
 import fedwave
 from fedwave.errors import ConfigError, RunError
-from fedwave.plots.runs import By, Width, draw_runs, plot_runs, run_chart
+from fedwave.plots.runs import draw_runs, plot_runs, run_chart
 from fedwave.plots.style import COLOURS
 from fedwave.runs.compare import FinishedRun
 from tests.runs.written_runs import write_run
@@ -135,7 +135,7 @@ def test_beyond_five_seeds_a_band_stands_for_the_threads(
     ],
 )
 def test_one_pair_of_axes_can_be_chosen(
-    tmp_path: Path, by: By, metric: str | None, axes: list[tuple[str, str]]
+    tmp_path: Path, by: str, metric: str | None, axes: list[tuple[str, str]]
 ) -> None:
     panels = run_chart(seeds(tmp_path, 2), by=by, metric=metric).panels
     assert [(panel.x_label, panel.y_label) for panel in panels] == axes
@@ -143,7 +143,7 @@ def test_one_pair_of_axes_can_be_chosen(
 
 @pytest.mark.parametrize(("width", "inches"), [("column", 3.5), ("page", 7.16), (5.0, 5.0)])
 def test_a_picture_for_a_paper_has_its_width_small_type_and_no_heading(
-    tmp_path: Path, width: Width | float, inches: float
+    tmp_path: Path, width: str | float, inches: float
 ) -> None:
     figure = draw_runs(seeds(tmp_path, 2), width=width, style="paper").figure
     assert figure.get_figwidth() == pytest.approx(inches)

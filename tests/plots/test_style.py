@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from fedwave.errors import RunError
-from fedwave.plots.style import MAX_NAME, SCHEME_COLOURS, Picture, new_figure, plain, require_picture_name
+from fedwave.plots.style import (
+    MAX_NAME,
+    SCHEME_COLOURS,
+    Picture,
+    new_figure,
+    plain,
+    require_picture_name,
+    schemes_of,
+)
 
 
 def test_a_name_is_text_and_neither_a_formula_nor_hidden_nor_long() -> None:
@@ -47,3 +55,21 @@ def test_the_explorer_has_the_colours_of_the_schemes() -> None:
     variables = dict(re.findall(r"\.q-([a-z-]+) \{ --c: var\((--[ms]-[a-z-]+)\); \}", css))
     shown = {name: colours[variables[classes[name]]].upper() for name in classes if name in SCHEME_COLOURS}
     assert shown == SCHEME_COLOURS
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["NUFM-Greedy, UMi"], {"NUFM-Greedy, UMi": "NUFM-Greedy"}),
+        (["NUFM (meta_lr=0.1)", "mine"], {"NUFM (meta_lr=0.1)": "NUFM"}),
+        (["URAL (optimal), 24 h", "mine"], {"URAL (optimal), 24 h": "URAL (optimal)"}),
+        # Of two that could have the colour nobody has it, but for the scheme itself.
+        (["NUFM (meta_lr=0.1)", "NUFM (meta_lr=0.2)"], {}),
+        (["NUFM", "NUFM, 10,000 devices"], {"NUFM": "NUFM"}),
+        (["NUFMs", "NUFM-like", ""], {}),
+    ],
+)  # fmt: skip
+def test_a_name_that_says_more_keeps_the_colour_of_its_scheme(
+    names: list[str], expected: dict[str, str]
+) -> None:
+    assert schemes_of(names) == expected

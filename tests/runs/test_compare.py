@@ -20,6 +20,8 @@ from fedwave.runs.compare import (
     group_by_name,
     paired_difference,
     paired_ratio,
+    read_run,
+    settings_labels,
 )
 from tests.runs.paid_runs import OURS, THEIRS, paid_runs
 from tests.runs.small_runs import (
@@ -175,10 +177,28 @@ def test_runs_of_one_name_and_other_settings_are_told_apart(tmp_path: Path) -> N
         write_run(tmp_path / "c", "a", [0.5], seed=0),
     ]
     edit(tmp_path / "c" / "config.toml", "meta_lr = 0.001", "meta_lr = 0.5")
-    from fedwave.runs.compare import read_run
-
     groups = group_by_name([*runs[:2], read_run(tmp_path / "c")])
     assert [(name, len(group)) for name, group in groups.items()] == [
         ("a (meta_lr=0.001)", 2),
         ("a (meta_lr=0.5)", 1),
     ]
+
+
+def test_a_part_tells_runs_apart_by_its_kind_and_not_by_options_of_its_own(tmp_path: Path) -> None:
+    for name, kind in (("a", "random"), ("b", "greedy"), ("c", "optimal")):
+        write_run(tmp_path / name, "mine", [0.5], over_cell=True)
+        config = (tmp_path / name / "config.toml").read_text()
+        method = (
+            '{ kind = "optimal", max_matchings = 7, relative_gap = 1e-5 }' if name == "c" else f'"{kind}"'
+        )
+        (tmp_path / name / "config.toml").write_text(
+            config.replace('method = "optimal"', f"method = {method}")
+        )
+    labels = settings_labels([read_run(tmp_path / name) for name in "abc"])
+    assert labels == ["mine (method=random)", "mine (method=greedy)", "mine (method=optimal)"]
+    # Where the kind is one and the same, its options tell.
+    (tmp_path / "a" / "config.toml").write_text(
+        (tmp_path / "c" / "config.toml").read_text().replace("max_matchings = 7", "max_matchings = 8")
+    )
+    both = settings_labels([read_run(tmp_path / name) for name in "ac"])
+    assert both == ["mine (max_matchings=8)", "mine (max_matchings=7)"]

@@ -65,6 +65,9 @@ def test_the_baseline_may_be_any_setting_and_the_sign_turns_with_it(runs: list[F
     assert found.rows["good"]["heldout_accuracy"].paired is None
     with pytest.raises(ConfigError, match=r'^no run is called "goof"\. Did you mean "good"\?'):
         compare_runs(runs, baseline="goof")
+    assert compare_runs(runs, baseline="Goo").baseline == "good"  # a part of one name says which
+    with pytest.raises(ConfigError, match='^no run is called "s"'):  # of two it does not
+        compare_runs(runs, baseline="s")
 
 
 def test_a_difference_that_all_seeds_share_is_compared_and_not_tested(runs: list[FinishedRun]) -> None:

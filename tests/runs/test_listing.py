@@ -34,7 +34,7 @@ def test_no_run_at_all_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match=r"empty is not a run folder, and there is none in it\. Give"):
         run_folders([tmp_path / "empty"])
-    with pytest.raises(RunError, match="missing is not a run folder"):
+    with pytest.raises(RunError, match=r"there is no folder .*missing here\. `fedwave run"):
         read_runs([tmp_path / "missing"])
 
 
@@ -68,3 +68,18 @@ def test_a_run_that_cannot_be_read_spoils_no_list(tmp_path: Path) -> None:
     assert first.run is not None
     assert second.run is None
     assert "rounds.csv" in second.fault
+
+
+def test_a_run_that_never_began_spoils_no_comparison(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_run(tmp_path / "a", "a", [0.5])
+    write_run(tmp_path / "b", "b", [0.5])
+    (tmp_path / "b" / "rounds.csv").unlink()
+    assert [run.path.name for run in read_runs([tmp_path])] == ["a"]
+    assert caplog.messages == [f"{tmp_path / 'b'} has no round yet: it is left out."]
+    with pytest.raises(RunError, match=r"b has no round yet\. Let the run finish one first\.$"):
+        read_runs([tmp_path / "a", tmp_path / "b"])  # who names it wants it
+    (tmp_path / "a" / "rounds.csv").unlink()
+    with pytest.raises(RunError, match="no run in .* has a round yet"):
+        read_runs([tmp_path])

@@ -87,7 +87,7 @@ def test_a_part_that_is_a_section_is_read_as_that_section() -> None:
         ({"kind": "a:b", "heat": float("nan")}, "recipe.method.heat must be finite, got nan"),
         ({"kind": "a:b", "heat": {"low": [float("inf")]}}, "recipe.method.heat must be finite, got inf"),
         ({"kind": "a:b", "heat": [None]}, "recipe.method.heat must be finite, got None"),
-        ({"kind": "simmer"}, 'recipe.method.kind "simmer" is unknown. '),
+        ({"kind": "simmer"}, 'recipe.method: there is no method "simmer". '),
     ],
 )
 def test_another_name_or_type_is_one_line(given: dict[str, Any], message: str) -> None:

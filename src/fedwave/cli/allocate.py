@@ -16,6 +16,7 @@ from rich.table import Table
 from fedwave.cli.allocate_cell import CellRounds, CellWords, print_draws
 from fedwave.cli.cell import cell_beginning
 from fedwave.cli.plain import cell_setting_beginning
+from fedwave.cli.say import say
 from fedwave.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def allocate_command(
         rounds = CellRounds.open(str(problem_file), words, devices)
         problem, has_units = rounds.problem(), not rounds.source.config.normalised
         if not as_json:
-            console.print(escape(rounds.heading()), soft_wrap=True)
+            say(rounds.heading())
     else:
         words.require_none(problem_file)
         problem = load_problem(problem_file, devices_csv=devices)

@@ -119,17 +119,24 @@ def print_draws(console: Console, found: DrawComparison, *, as_json: bool) -> No
         typer.echo(json.dumps(about, indent=2, allow_nan=False))
         return
     by = found.baseline
+    figures: tuple[Figure, ...] = ("objective", "energy_j", "delay_s")
+    means = f"Means of {found.num_draws} draws with 95 % intervals"
+    if len(found.methods) == 1:
+        table = text_table("method", "objective", "energy J", "delay s")
+        table.add_row(by, *(str(found.mean(by, one)) for one in figures))
+        print_tables(console, table)
+        console.print(f"{means}. Compare methods with --compare.")
+        return
     table = text_table("method", "objective", f"− {by}", f"J − {by}", f"s − {by}")
     for method in found.methods:
         is_baseline = method == by
-        others: tuple[Figure, ...] = ("objective", "energy_j", "delay_s")
         table.add_row(
             method,
             str(found.mean(method)),
-            *("" if is_baseline else _signed(str(found.difference(method, one))) for one in others),
+            *("" if is_baseline else _signed(str(found.difference(method, one))) for one in figures),
         )
     print_tables(console, table)
-    console.print(f"Means of {found.num_draws} draws with 95 % intervals; differences to {by} are paired.")
+    console.print(f"{means}; differences to {by} are paired.")
     for method in found.methods:
         count = found.difference(method).count
         if count < found.num_draws:

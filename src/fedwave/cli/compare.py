@@ -9,6 +9,8 @@ from typing import Literal, get_args
 import typer
 from rich.console import Console
 
+from fedwave.cli.say import say
+
 RUNS = typer.Argument(
     ...,
     metavar="RUN_DIR",
@@ -25,7 +27,8 @@ BASELINE = typer.Option(
     None,
     "--baseline",
     metavar="NAME",
-    help="The run that the others are compared with, seed by seed. Default: the first.",
+    help="The run that the others are compared with, seed by seed: its name, or a part of it. Default: the "
+    "first.",
     show_default=False,
 )
 Format = Literal["table", "latex", "markdown", "csv", "json"]
@@ -46,30 +49,29 @@ def runs(
 
     from fedwave.cli.console import print_tables
     from fedwave.cli.run_tables import text_table
+    from fedwave.runs.compare import settings_labels
     from fedwave.runs.listing import list_runs
 
-    table = text_table("run", "dataset", "seed", "rounds", "finished", "held out", "folder")
-    faults = []
-    for one in list_runs(folder):
-        if one.run is None:
-            faults.append(one.fault)
-            continue
-        experiment, metric = one.run.experiment, one.run.metric
-        value = one.run.last(f"heldout_{metric.name}")
-        figure = f"{value:.1%}" if metric.is_share else f"{value:.4g}"
+    listed = list_runs(folder)
+    found = [(one, one.run) for one in listed if one.run is not None]
+    labels = settings_labels([run for _, run in found])
+    table = text_table("folder", "run", "seed", "rounds", "finished", "held out")
+    for (one, run), label in zip(found, labels, strict=True):
+        value = run.last(f"heldout_{run.metric.name}")
+        figure = f"{value:.1%}" if run.metric.is_share else f"{value:.4g}"
         table.add_row(
-            Text(experiment.name),
-            Text(experiment.data.dataset.kind),
-            str(experiment.seed),
-            f"{one.run.num_rounds} of {experiment.num_rounds}",
+            Text(str(one.path)),
+            Text(label),
+            str(run.experiment.seed),
+            f"{run.num_rounds} of {run.experiment.num_rounds}",
             one.is_finished,
             "-" if math.isnan(value) else figure,
-            Text(str(one.path)),
         )
     if table.row_count:
         print_tables(Console(), table)
-    for fault in faults:
-        typer.echo(f"Cannot be read: {fault}")
+    for one in listed:
+        if one.fault:
+            say(f"Cannot be read: {one.fault}")
 
 
 def compare(
@@ -137,22 +139,22 @@ def compare(
     console = Console()
     print_tables(console, *tables, *(() if lives is None else (lives,)))
     for note in comparison.notes:
-        console.print(note, highlight=False, markup=False)
+        say(note)
     try:
         picture = plot_runs(
             found,
             plot or Path("comparison.png"),
-            by=by,  # type: ignore[arg-type]
+            by=by,
             metric=metric,
-            width=width,  # type: ignore[arg-type]
-            style=style,  # type: ignore[arg-type]
+            width=width,
+            style=style,
             baseline=baseline,
         )
         typer.echo(f"Picture: {picture}")
     except MissingExtraError as error:
         if plot is not None:
             raise
-        typer.echo(f"No picture: {error}")
+        say(f"No picture: {error}")
 
 
 def report(

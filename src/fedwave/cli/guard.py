@@ -24,6 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fedwave.cli.say import WarningLines, say
 from fedwave.errors import DivergenceError, FedwaveError
 
 DONE, WRONG_INPUT, STOPPED, DIVERGED = 0, 2, 3, 4
@@ -154,7 +155,7 @@ def _explain_usage(error: BaseException) -> tuple[str, int | None]:
 def _say(line: str) -> None:
     if line:
         with suppress(OSError, ValueError):  # nobody may be there to read it
-            print(" ".join(line.split()), file=sys.stderr, flush=True)
+            say(" ".join(line.split()), to_errors=True)
 
 
 def _let_go_of_output() -> None:
@@ -218,9 +219,7 @@ def _show_warnings() -> None:
     """Print the package's warnings, also when the progress bar is off."""
     logger = logging.getLogger("fedwave")
     if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("warning: %(message)s"))
-        logger.addHandler(handler)
+        logger.addHandler(WarningLines())
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

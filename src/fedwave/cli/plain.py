@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedwave.errors import ConfigError
+from fedwave.errors import ConfigError, did_you_mean
 
 WORDS = {"Path": "FILE", "int": "NUMBER", "float": "NUMBER", "str": "TEXT"}
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -28,8 +28,20 @@ def _plain(params: list[Any]) -> list[Any]:
     return params
 
 
+MEANT = {"train": "run", "simulate": "run", "init": "new", "plot": "compare", "list": "runs", "show": "runs"}
+
+
 class PlainGroup(TyperGroup):
     """The group of all commands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names; where it is none, say which may be meant."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            meant = MEANT.get(args[0], "")
+            hint = f'Did you mean "{meant}"?' if meant in known else did_you_mean(args[0], known)
+            raise ConfigError(f'There is no command "{args[0]}". {hint}')
+        return super().resolve_command(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, plainly named."""

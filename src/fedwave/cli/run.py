@@ -13,6 +13,7 @@ from rich.console import Console
 from fedwave.cli.guard import Interrupted, heed_signals
 from fedwave.cli.plain import setting_beginning
 from fedwave.cli.presets import preset_beginning
+from fedwave.cli.say import say
 from fedwave.cli.sweep import DATA_DIR, JOBS, QUIET, run_many
 from fedwave.errors import ConfigError, DivergenceError, RunError, import_extra
 
@@ -186,14 +187,14 @@ def _report(result: RunResult) -> None:
     print_tables(Console(), final_table(finished))
     picture = plot_runs(finished, result.path / "learning_curve.png")
     if result.stopped is not None:
-        typer.echo(f"Ended after {result.summary['num_rounds']} rounds: {result.stopped}")
+        say(f"Ended after {result.summary['num_rounds']} rounds: {result.stopped}")
     below = result.summary.get("penalties", {}).get("rounds_with_everybody_below", 0)
     if below:
-        typer.echo(
+        say(
             f"In {below} of {result.summary['num_rounds']} rounds the theory's penalties put every device "
             "below the turning point, where a smaller gradient counts more."
         )
-    typer.echo(f"Run folder: {result.path}  (picture: {picture.name})")
+    say(f"Run folder: {result.path}  (picture: {picture.name})")
 
 
 def _free_folder(name: str) -> Path:

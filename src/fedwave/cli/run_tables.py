@@ -92,7 +92,7 @@ def text_table(*headings: str) -> Table:
             heading,
             no_wrap=True,
             justify="left"
-            if heading in ("run", "dataset", "before round", "method", "status", "term")
+            if heading in ("run", "folder", "dataset", "before round", "method", "status", "term")
             else "right",
         )
     return table

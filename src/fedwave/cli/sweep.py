@@ -16,6 +16,7 @@ from fedwave.cli.console import print_tables, short_time
 from fedwave.cli.guard import Interrupted, heed_signals
 from fedwave.cli.plain import setting_beginning
 from fedwave.cli.presets import preset_beginning
+from fedwave.cli.say import say
 from fedwave.errors import DivergenceError, import_extra
 
 if TYPE_CHECKING:
@@ -116,12 +117,11 @@ def _report(made: SweepResult) -> None:
     whole = [folder for folder in made.folders if folder not in made.diverged]
     if whole:
         comparison = compare_runs([read_run(folder) for folder in whole])
-        console = Console()
-        print_tables(console, rich_table(comparison.final))
+        print_tables(Console(), rich_table(comparison.final))
         for note in comparison.notes:
-            console.print(note, highlight=False, markup=False)
-    count = len(made.folders)
-    typer.echo(f"{count} runs, {count - made.num_made} of them made before: {made.folders[0].parent}")
+            say(note)
+    count, folder = len(made.folders), made.folders[0].parent
+    say(f"{count} {'run' if count == 1 else 'runs'}, {count - made.num_made} made before: {folder}")
     require_converged(made)
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from fedwave.cli.plain import setting_beginning
 from fedwave.cli.run import need_torch
+from fedwave.cli.say import say
 
 
 def theory(
@@ -84,7 +85,7 @@ def theory(
         for row in theory_rows(snapshots, wanted):
             tables[-1].add_row(*row)
     print_tables(Console(), *tables)
-    typer.echo(verdict(snapshots))
+    say(verdict(snapshots))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         written = write_snapshots(out, snapshots)

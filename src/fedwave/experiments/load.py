@@ -12,7 +12,7 @@ from fedwave.errors import ConfigError, require_type, shown
 from fedwave.experiments.cell_section import CellSection
 from fedwave.experiments.preset_files import preset_text
 from fedwave.experiments.schema import Experiment
-from fedwave.experiments.schemes import expand_scheme
+from fedwave.experiments.schemes import SCHEMES, expand_scheme
 from fedwave.settings import anchor_paths, merge, parse_overrides, read_toml, validate
 from fedwave.toml_text import Settings, toml_from_text
 from fedwave.wireless.settings.load import preset_table
@@ -63,17 +63,24 @@ def load_experiment(source: str | Path | None = None, overrides: Iterable[str] =
     change = expand_scheme(anchor_paths(parse_overrides(overrides), Path.cwd()))
     _require_effect_of_preset(settings, change)
     found = _checked(merge(settings, change, Experiment))
-    is_preset = source is not None and Path(source).suffix != ".toml"
-    return _named_by_its_scheme(found, str(source)) if is_preset and "name" not in change else found
+    return found if source is None or "name" in change else _named_by_its_scheme(found, str(source))
 
 
-def _named_by_its_scheme(found: Experiment, preset: str) -> Experiment:
-    """Return the experiment under another name if overrides made another scheme of a preset's."""
-    before = _checked(_read(preset, seen=())).scheme_parts
-    changed = [new for old, new in zip(before, found.scheme_parts, strict=True) if new != old]
+def _named_by_its_scheme(found: Experiment, source: str) -> Experiment:
+    """Return the experiment under another name if overrides made another scheme of it.
+
+    That is the scheme's, or which parts are others: a table must not call Greedy by the name of URAL.
+    """
+    try:
+        before = _checked(_read(source, seen=()), checks_parts=False)
+    except ConfigError:  # a file that is whole with its overrides alone
+        return found
+    changed = [new for old, new in zip(before.scheme_parts, found.scheme_parts, strict=True) if new != old]
     if not changed:
         return found
-    name = f"{', '.join(part or 'no cell' for part in changed)}, from {preset}"
+    origin = before.name if source.endswith(".toml") else source
+    parts = f"{', '.join(part or 'no cell' for part in changed)}, from {origin}"
+    name = SCHEMES[found.scheme].title if found.scheme else parts
     return found.model_copy(update={"name": name})
 
 

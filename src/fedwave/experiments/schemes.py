@@ -14,6 +14,7 @@ from fedwave.settings.layers import as_table
 class Scheme:
     """What a scheme's name stands for. Without a radio cell there is no method."""
 
+    title: str  # what tables and pictures call it
     rule: str  # algorithm.rule
     policy: str  # selection.policy
     method: str | None = None  # cell.method; None: any
@@ -25,18 +26,22 @@ class Scheme:
 
 
 SCHEMES: dict[str, Scheme] = {
-    "fedavg": Scheme("plain", "uniform"),
-    "per-fedavg": Scheme("exact", "uniform"),
-    "nufm": Scheme("exact", "top-contribution"),
-    "ural": Scheme("exact", "top-contribution", "optimal"),  # Alg. 3, solved to a proven optimum
-    "ural-ives": Scheme("exact", "top-contribution", "ives"),  # Alg. 3 as printed
-    "threshold": Scheme("exact", "top-contribution", "threshold"),  # simple rules that know the channel
-    "value-rate": Scheme("exact", "top-contribution", "value-rate"),
-    "proportional-fair": Scheme("exact", "top-contribution", "proportional-fair"),
-    "nufm-greedy": Scheme("exact", "top-contribution", "greedy"),
-    "nufm-random": Scheme("exact", "top-contribution", "random"),
-    "ru-greedy": Scheme("exact", "uniform", "greedy"),
-    "ru-random": Scheme("exact", "uniform", "random"),
+    "fedavg": Scheme("FedAvg", "plain", "uniform"),
+    "per-fedavg": Scheme("Per-FedAvg", "exact", "uniform"),
+    "nufm": Scheme("NUFM", "exact", "top-contribution"),
+    "ural": Scheme(
+        "URAL (optimal)", "exact", "top-contribution", "optimal"
+    ),  # Alg. 3, solved to a proven optimum
+    "ural-ives": Scheme("URAL (IVES)", "exact", "top-contribution", "ives"),  # Alg. 3 as printed
+    "threshold": Scheme(
+        "Threshold", "exact", "top-contribution", "threshold"
+    ),  # simple rules that know the channel
+    "value-rate": Scheme("Value-rate", "exact", "top-contribution", "value-rate"),
+    "proportional-fair": Scheme("Proportional fair", "exact", "top-contribution", "proportional-fair"),
+    "nufm-greedy": Scheme("NUFM-Greedy", "exact", "top-contribution", "greedy"),
+    "nufm-random": Scheme("NUFM-Random", "exact", "top-contribution", "random"),
+    "ru-greedy": Scheme("RU-Greedy", "exact", "uniform", "greedy"),
+    "ru-random": Scheme("RU-Random", "exact", "uniform", "random"),
 }
 
 
@@ -64,5 +69,5 @@ def expand_scheme(layer: Mapping[str, Any]) -> dict[str, Any]:
 
 def scheme_of(rule: str, policy: str, method: str | None) -> str | None:
     """Return the name that these parts make, if they make one."""
-    made = Scheme(rule, policy, method)
-    return next((name for name, scheme in SCHEMES.items() if scheme == made), None)
+    made = Scheme("", rule, policy, method).parts()
+    return next((name for name, scheme in SCHEMES.items() if scheme.parts() == made), None)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedwave.intervals import interval
-from fedwave.plots.style import COLOURS, SCHEME_COLOURS
+from fedwave.plots.style import COLOURS, SCHEME_COLOURS, schemes_of
 from fedwave.units import FloatArray
 
 Kind = Literal["line", "bars", "dots"]
@@ -99,7 +99,7 @@ def series_over_seeds(
 
 def looks_of(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the look of each series: a scheme's own colour, else one that is free; then lines are dashed."""
-    fixed = {name: SCHEME_COLOURS[name] for name in names if name in SCHEME_COLOURS}
+    fixed = {name: SCHEME_COLOURS[scheme] for name, scheme in schemes_of(names).items()}
     free = [colour for colour in COLOURS if colour not in fixed.values()] or list(COLOURS)
     others = [name for name in dict.fromkeys(names) if name not in fixed]
     looks = {name: {"colour": colour, "is_dashed": False} for name, colour in fixed.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from fedwave.errors import ConfigError, did_you_mean
 from fedwave.plots.batteries import battery_panels
@@ -16,53 +16,39 @@ from fedwave.runs.compare import FinishedRun, common_metric, group_by_name, read
 from fedwave.runs.comparison import compare_runs
 from fedwave.runs.message import message_of
 
-By = Literal["rounds", "seconds", "joules"]
-StyleName = Literal["screen", "paper", "slides"]
-Width = Literal["column", "page"]
-
 WIDE = 8.0  # costs that differ by more than this are drawn on a logarithmic axis
 MANY_SEEDS = 5  # beyond them, seeds are drawn as a band
 COLUMNS = {"rounds": "round", "seconds": "cumulative_delay_s", "joules": "cumulative_energy_j"}
 PAID = {"rounds": "rounds_to_target", "seconds": "delay_s_to_target", "joules": "energy_j_to_target"}
 
 
-def plot_runs(
-    runs: Sequence[FinishedRun],
-    path: Path | str,
-    *,
-    by: By | None = None,
-    metric: str | None = None,
-    width: Width | float | None = None,
-    bands: bool | None = None,
-    style: StyleName = "screen",
-    title: str | None = None,
-    baseline: str | None = None,
-) -> Path:
-    """Draw the runs' curves to a file; runs of one name are averaged over their seeds. See ``draw_runs``."""
+def plot_runs(runs: Sequence[FinishedRun], path: Path | str, **look: Any) -> Path:
+    """Draw the runs' curves to a file, with the options of ``draw_runs``: ``by``, ``metric``, ``width``, ....
+
+    Runs of one name are averaged over their seeds.
+    """
     require_picture_name(Path(path))
-    picture = draw_runs(
-        runs, by=by, metric=metric, width=width, bands=bands, style=style, title=title, baseline=baseline
-    )
-    return picture.save(path)
+    return draw_runs(runs, **look).save(path)
 
 
 def draw_runs(
     runs: Sequence[FinishedRun],
     *,
-    by: By | None = None,
+    by: str | None = None,
     metric: str | None = None,
-    width: Width | float | None = None,
+    width: str | float | None = None,
     bands: bool | None = None,
-    style: StyleName = "screen",
+    style: str = "screen",
     title: str | None = None,
     baseline: str | None = None,
 ) -> Picture:
     """Return the runs' curves as a picture that a notebook shows; ``plot_runs`` writes it to a file.
 
-    ``by`` is the x-axis and ``metric`` the y-axis ("accuracy", "loss"); by default all that were measured.
-    ``width`` is that of a "column" or "page" of a paper, or in inches. ``bands`` draws 95 % intervals in
-    place of single seeds, by default beyond five. ``title`` is by default what the picture says, and in a
-    paper nothing; ``baseline`` is whom it speaks of.
+    ``by`` is the x-axis ("rounds", "seconds", "joules") and ``metric`` the y-axis ("accuracy", "loss"); by
+    default all that were measured. ``style`` is "screen", "paper" or "slides", ``width`` that of a "column"
+    or "page" of a paper, or in inches. ``bands`` draws 95 % intervals in place of single seeds, by default
+    beyond five. ``title`` is by default what the picture says, and in a paper nothing; ``baseline`` is whom
+    it speaks of.
     """
     looks = STYLES.get(style)
     if looks is None:
@@ -85,7 +71,7 @@ def draw_runs(
     return draw_chart(chart, title=title or None, note=note, style=looks, width_in=_inches(width))
 
 
-def _inches(width: Width | float | None) -> float | None:
+def _inches(width: str | float | None) -> float | None:
     if width is None or (isinstance(width, int | float) and width > 0.0):
         return width
     if width not in WIDTHS_IN:
@@ -97,7 +83,7 @@ def _datasets(runs: Sequence[FinishedRun]) -> str:
     return ", ".join(sorted({run.experiment.data.dataset.kind for run in runs}))
 
 
-def _message(runs: Sequence[FinishedRun], by: By | None, metric: str | None, baseline: str | None) -> str:
+def _message(runs: Sequence[FinishedRun], by: str | None, metric: str | None, baseline: str | None) -> str:
     """Return what the picture says of the baseline: of costs over a cell, else of the metric or loss."""
     over_cell = all(run.has_cell for run in runs)
     measure = "heldout_loss" if metric == "loss" else None
@@ -129,7 +115,7 @@ def draw_folder(path: Path) -> Picture:
     return draw_runs([read_run(path)])
 
 
-def run_chart(runs: Sequence[FinishedRun], *, by: By | None = None, metric: str | None = None) -> Chart:
+def run_chart(runs: Sequence[FinishedRun], *, by: str | None = None, metric: str | None = None) -> Chart:
     """Return the runs' curves as a chart: a series for each name, a panel for each pair of axes."""
     common_metric(runs)  # they are runs, of one task
     over_cell = all(run.has_cell for run in runs)

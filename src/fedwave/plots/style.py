@@ -6,6 +6,7 @@ import errno
 import io
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,24 @@ SCHEME_COLOURS = {
     "Value-rate": "#4B6B00",
     "Proportional fair": "#7A5230",
 }
+
+
+def schemes_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the scheme of each name that has one: "NUFM-Greedy, UMi" is NUFM-Greedy, if no other name is."""
+    given = list(dict.fromkeys(names))
+    longest_first = sorted(SCHEME_COLOURS, key=len, reverse=True)
+    found = {
+        name: next(
+            (one for one in longest_first if name == one or name.startswith((f"{one}, ", f"{one} ("))), ""
+        )
+        for name in given
+    }
+    return {
+        name: scheme
+        for name, scheme in found.items()
+        if scheme and (name == scheme or (scheme not in given and list(found.values()).count(scheme) == 1))
+    }
+
 
 # Inches of a column and of a page of IEEE's two-column papers (21 and 43 picas).
 WIDTHS_IN = {"column": 3.5, "page": 7.16}

@@ -153,19 +153,26 @@ def group_by_name(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
     """
     _require_runs(runs)
     _require_distinct(runs)
-    settings = [_settings_of(run) for run in runs]
     groups: dict[str, list[FinishedRun]] = {}
+    for run, label in zip(runs, settings_labels(runs), strict=True):
+        groups.setdefault(label, []).append(run)
+    return groups
+
+
+def settings_labels(runs: Sequence[FinishedRun]) -> list[str]:
+    """Return each run's name, with what tells its settings from those of other runs of that name."""
+    settings = _with_kinds([_settings_of(run) for run in runs])
+    labels = []
     for run, own in zip(runs, settings, strict=True):
         namesakes = [
-            other
-            for other, settings_of_other in zip(runs, settings, strict=True)
-            if other.experiment.name == run.experiment.name and settings_of_other != own
+            of_other
+            for other, of_other in zip(runs, settings, strict=True)
+            if other.experiment.name == run.experiment.name and of_other != own
         ]
-        differing = sorted(
-            {key for other in namesakes for key in setting_differences(_settings_of(other), own)}
-        )
-        groups.setdefault(_label(run.experiment.name, differing, own), []).append(run)
-    return groups
+        differing = sorted({key for other in namesakes for key in setting_differences(other, own)})
+        differing = [key for key in differing if not _is_option_of_another_part(key, differing)]
+        labels.append(_label(run.experiment.name, differing, own))
+    return labels
 
 
 def _require_runs(runs: Sequence[FinishedRun]) -> None:
@@ -205,10 +212,23 @@ def _settings_of(run: FinishedRun) -> dict[str, Any]:
     }
 
 
+def _with_kinds(settings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return flat settings in which a part without options is named by its kind, as one with options is."""
+    tables = {key.removesuffix(".kind") for own in settings for key in own if key.endswith(".kind")}
+    return [{f"{key}.kind" if key in tables else key: own[key] for key in own} for own in settings]
+
+
+def _is_option_of_another_part(key: str, differing: Sequence[str]) -> bool:
+    """Return whether a setting differs because its part does: what the part is says it already."""
+    above, _, last = key.rpartition(".")
+    return last != "kind" and f"{above}.kind" in differing
+
+
 def _label(name: str, differing: Sequence[str], settings: dict[str, Any]) -> str:
     if not differing:
         return name
-    shown = [f"{key.split('.')[-1]}={settings.get(key, 'default')}" for key in differing]
+    words = [key.removesuffix(".kind").split(".")[-1] for key in differing]
+    shown = [f"{word}={settings.get(key, 'default')}" for word, key in zip(words, differing, strict=True)]
     more = [f"+{len(shown) - MAX_SHOWN}"] if len(shown) > MAX_SHOWN else []
     return f"{name} ({', '.join([*shown[:MAX_SHOWN], *more])})"
 

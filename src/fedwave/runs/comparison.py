@@ -203,15 +203,21 @@ def compare_runs(
     metric = common_metric(runs)
     wanted = common_target(runs) if target is None else checked_target(target, metric)
     groups = group_by_name(runs)
-    base = next(iter(groups)) if baseline is None else baseline
-    if base not in groups:
-        raise ConfigError(f'no run is called "{base}". {did_you_mean(base, groups)}')
+    base = next(iter(groups)) if baseline is None else _called(baseline, list(groups))
     measures = measures_of(runs, metric, wanted)
     rows = {
         name: {one.name: _compared(one, group, None if name == base else groups[base]) for one in measures}
         for name, group in groups.items()
     }
     return Comparison(groups, base, metric, wanted, measures, _corrected(_with_best(rows, measures)))
+
+
+def _called(word: str, names: Sequence[str]) -> str:
+    """Return the name that is meant: the word itself, or the only one that has it within."""
+    meant = [name for name in names if word.lower() in name.lower()]
+    if word not in names and len(meant) != 1:
+        raise ConfigError(f'no run is called "{word}". {did_you_mean(word, names)}')
+    return word if word in names else meant[0]
 
 
 def checked_target(target: float, metric: Metric) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Literal
 from fedwave.errors import FedwaveError, RunError
 from fedwave.runs.compare import FinishedRun, read_run
 from fedwave.runs.folder import CONFIG, SUMMARY, RunFolder
+from fedwave.runs.tables import ROUNDS
 
 MAX_DEPTH = 3  # of folders in folders that are looked into for runs
 
@@ -31,6 +33,8 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """Return the run folders among the paths and in them, each once: a folder of runs is all of its runs."""
     found: dict[Path, Path] = {}
     for path in paths:
+        if not path.exists():
+            raise RunError(f"there is no folder {path} here. `fedwave run digits/nufm` makes a run in runs/.")
         inside = list(_inside(path, 0)) if path.is_dir() else [path]
         if not inside:
             raise RunError(f"{path} is not a run folder, and there is none in it. Give the folder of a run.")
@@ -40,8 +44,19 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_runs(paths: Iterable[Path | str]) -> list[FinishedRun]:
-    """Return the runs in some folders, each a run's or one that holds runs."""
-    return [read_run(path) for path in run_folders([Path(path) for path in paths])]
+    """Return the runs in some folders, each a run's or one that holds runs.
+
+    In a folder of runs, one that ended before its first round is left out with a warning.
+    """
+    given = [Path(path) for path in paths]
+    folders = run_folders(given)
+    begun = [folder for folder in folders if folder in given or (folder / ROUNDS).is_file()]
+    for folder in folders:
+        if folder not in begun:
+            logging.getLogger("fedwave").warning("%s has no round yet: it is left out.", folder)
+    if not begun:
+        raise RunError(f"no run in {given[0]} has a round yet. Let one finish a round first.")
+    return [read_run(folder) for folder in begun]
 
 
 def list_runs(folder: Path) -> list[ListedRun]:

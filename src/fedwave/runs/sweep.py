@@ -209,7 +209,8 @@ def _is_made(run: SweepRun) -> bool:
         both = (flatten(one.model_dump(mode="json", exclude_none=True)) for one in (held, wanted))
         differing = [key for key in setting_differences(*both) if not key.startswith("execution.")]
         raise RunError(
-            f"{run.folder} holds a run of other settings: {', '.join(differing[:3])}. Choose another --out."
+            f"{run.folder} holds a run of other settings: {', '.join(differing[:3])}. "
+            f"Put these runs elsewhere: --out {run.folder.parent}-2."
         )
     return (run.folder / ROUNDS).is_file() and is_finished(read_run(run.folder)) != "no"
 

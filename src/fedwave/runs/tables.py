@@ -85,6 +85,8 @@ def read_table(path: Path, *, required: Sequence[str] = ()) -> dict[str, Any]:
     try:
         content = read_bytes(path)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and path.name == ROUNDS:
+            raise RunError(f"{path.parent} has no round yet. Let the run finish one first.") from error
         raise RunError(f"cannot read {path}: {error.strerror}. Give the folder of a run.") from error
     header, *rows = rows_of_bytes(path, content) or [[]]
     if not rows:

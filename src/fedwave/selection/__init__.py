@@ -52,7 +52,9 @@ POLICIES: dict[str, Callable[..., SelectionPolicy]] = {
     "power-of-choice": PowerOfChoice,
     "round-robin": RoundRobin,
 }
-POLICY = PartKind("selection policy", POLICIES, fills_in=("num_selected", "needs_reports"))
+POLICY = PartKind(
+    "selection policy", POLICIES, fills_in=("num_selected", "needs_reports"), protocol=SelectionPolicy
+)
 
 # Where lambda_1 and lambda_2 of Eq. (21) come from.
 PENALTIES: dict[str, Callable[..., PenaltyRule]] = {

@@ -85,6 +85,8 @@ def _line(
         return f'unknown key "{name}". {elsewhere or did_you_mean(word, known)}'
     if kind == "part_option":
         return f'unknown key "{name}"' + (moved_to or f". {problem['msg']}")
+    if kind == "part_unknown":
+        return f"{name.removesuffix('.kind')}: {problem['msg']}"
     if kind in ("part_kind", "too_large"):
         return f"{name} {problem['msg']}"
     if kind == "value_error":

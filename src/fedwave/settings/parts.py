@@ -118,8 +118,9 @@ class Part(Section):
             return handler(table)
         kinds = cls.kinds()
         if kind not in kinds.registry:
-            hint = did_you_mean(kind, kinds.registry)
-            raise _at("kind", '"{kind}" is unknown. {hint}', {"kind": kind, "hint": hint}, kind)
+            said = {"what": kinds.what, "kind": kind, "hint": did_you_mean(kind, kinds.registry)}
+            text = 'there is no {what} "{kind}". {hint} Your own is package.module:Name.'
+            raise _found("kind", PydanticCustomError("part_unknown", text, said), kind)
         cls._checked(_options_of(kinds, kinds.registry[kind]), options, kind)
         return handler(table)
 
@@ -187,7 +188,9 @@ class Part(Section):
         kinds = self.kinds()
         entry = kinds.find(self.kind, key=f"{key}.kind")
         if not _is_section(entry):
-            return kinds.call(entry, self.checked_options(key), **offered)
+            made = kinds.call(entry, self.checked_options(key), **offered)
+            kinds.require_members(made, self.kind, key=key)
+            return made
         is_read = isinstance(self, entry)
         section = self if is_read else self._now(entry, {"kind": self.kind, **self.options}, key)
         build = getattr(section, "build", None)

@@ -92,7 +92,7 @@ def test_merging_leaves_its_inputs_alone():
             "low must not exceed high, got low = 3, high = 2",
         ),
         ({"fleet": {"max_power_w": 1, "max_power_dbm": 1}}, "max_power_w and max_power_dbm are both given"),
-        ({"channel": {"kind": "x"}}, 'cell.channel.kind "x" is unknown. Choose one of: uniform, 3gpp'),
+        ({"channel": {"kind": "x"}}, 'cell.channel: there is no channel "x". Choose one of: uniform, 3gpp'),
         (
             {"channel": {"kind": "log-distance"}},
             "cell.channel.reference_loss_db, cell.channel.exponent and cell.channel.placement are missing",

@@ -16,11 +16,14 @@ export function bestSimple(methods) {
 
 export const lossText = (lost) => (lost < 1e-6 ? "nothing" : `${digits(100 * lost, 2)} %`);
 
+// What an access wants that the cell has not; the whole sentence is told beside the mouse.
+const whyNot = (refusal) => refusal.replace(/^access "[^"]*" /, "").split(/[,.] /)[0];
+
 export function accessTable({ found, refusals, chosen, unit, onChoose }) {
   const head = ["access", "objective", "energy", "delay", "uploads", "rule loses"];
   const rows = Object.keys(ACCESSES).map((access) => {
     const name = el("td", {}, ACCESSES[access]);
-    if (refusals[access]) return el("tr", { class: "refused", "data-access": access, "data-told": refusals[access], tabindex: 0 }, name, el("td", { class: "word", colspan: head.length - 1 }, "not here"));
+    if (refusals[access]) return el("tr", { class: "refused", "data-access": access, "data-told": refusals[access], tabindex: 0 }, name, el("td", { class: "word", colspan: head.length - 1 }, `not here: ${whyNot(refusals[access])}`));
     const methods = found[access];
     if (!methods) return el("tr", { "data-access": access }, name, ...head.slice(1).map(() => el("td", {}, "…")));
     const { optimal } = methods, simple = bestSimple(methods);

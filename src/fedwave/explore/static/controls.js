@@ -112,7 +112,7 @@ export class Controls {
     const toValue = (step) => (slider.whole ? step : neat(ends[0] * (ends[1] / ends[0]) ** (step / STEPS)));
     const toStep = (value) => (slider.whole ? value : Math.round((STEPS * Math.log(Math.max(value, ends[0]) / ends[0])) / Math.log(ends[1] / ends[0])));
     const range = el("input", { type: "range", id: `${key}-slider`, min: slider.whole ? ends[0] : 0, max: slider.whole ? ends[1] : STEPS, step: 1, value: toStep(first), disabled: isMissing, "aria-label": `${label.join("")} slider` });
-    const field = el("input", { type: "number", id: key, min: 0, step: slider.whole ? 1 : "any", value: isMissing ? "" : shown(first / per), disabled: isMissing });
+    const field = el("input", { type: "number", id: key, min: 0, step: slider.whole ? 1 : "any", value: isMissing ? "" : shown(first / per), placeholder: isMissing ? "from file" : "", disabled: isMissing });
     const tick = isOptional && !about.has_deadline ? el("input", { type: "checkbox", id: `${key}-on`, "aria-label": "use a deadline", checked: this.view[key] !== null }) : null;
     const grey = () => { if (tick) range.disabled = field.disabled = !tick.checked; };
     // The first value exactly, when the slider comes back to it: 23 dBm are no round number of watts.
@@ -131,7 +131,7 @@ export class Controls {
     tick?.addEventListener("change", () => { grey(); this.set(key, tick.checked ? Number(field.value) * per : null); });
     grey();
     return el("div", { class: "field" },
-      el("div", { class: "top" }, el("label", { for: key, ...word(slider.word ?? label[0]) }, el("b", {}, label[0]), label[1], isMissing ? " (file)" : ""),
+      el("div", { class: "top" }, el("label", { for: key, ...word(slider.word ?? label[0]) }, el("b", {}, label[0]), label[1]),
         el("span", { class: "value" }, tick, field, el("span", { class: "unit" }, unit))),
       range);
   }

@@ -14,11 +14,18 @@ const SCHEMES = {
 };
 // Other runs have a colour that no scheme here has, the same for all seeds of a setting: as `looks_of` in plots/chart.py.
 const FREE = ["nufm-greedy", "ural-ives", "ural", "ru-greedy", "per-fedavg", "fedavg", "nufm", "ru-random"]; // whose colours these are
+// "NUFM-Greedy, UMi" is NUFM-Greedy, where no other run here is: as `schemes_of` in plots/style.py.
+function ownSchemes(names) {
+  const schemes = Object.keys(SCHEMES).sort((one, other) => other.length - one.length);
+  const found = names.map((name) => [name, schemes.find((scheme) => name === scheme || name.startsWith(`${scheme}, `) || name.startsWith(`${scheme} (`))]);
+  const isAlone = ([name, scheme]) => name === scheme || (!names.includes(scheme) && found.filter(([, other]) => other === scheme).length === 1);
+  return new Map(found.filter((one) => one[1] && isAlone(one)).map(([name, scheme]) => [name, SCHEMES[scheme]]));
+}
 function looksOf(names) {
-  const isScheme = (name) => Object.hasOwn(SCHEMES, name), taken = new Set(names.filter(isScheme).map((name) => SCHEMES[name]));
+  const own = ownSchemes(names), isScheme = (name) => own.has(name), taken = new Set(names.filter(isScheme).map((name) => own.get(name)));
   const left = FREE.filter((one) => !taken.has(one)), free = left.length ? left : FREE;
   const others = names.filter((name) => !isScheme(name));
-  return new Map(names.map((name) => [name, `q-${isScheme(name) ? SCHEMES[name] : free[others.indexOf(name) % free.length]}${!isScheme(name) && others.indexOf(name) >= free.length ? " dashed" : ""}`]));
+  return new Map(names.map((name) => [name, `q-${isScheme(name) ? own.get(name) : free[others.indexOf(name) % free.length]}${!isScheme(name) && others.indexOf(name) >= free.length ? " dashed" : ""}`]));
 }
 const EVERY_MS = 1500;
 const MOST_BARS = 80;
@@ -51,7 +58,7 @@ export class RunTab {
   build() {
     const { panel } = this;
     this.cards = {};
-    this.list = el("div", { class: "scroll" });
+    this.list = el("div", { class: "scroll long", tabindex: 0 });
     this.segment = el("span", { class: "segment", role: "group", "aria-label": "Horizontal axis" }, Object.entries({ rounds: "Rounds", cumulative_delay_s: "Seconds", cumulative_energy_j: "Joules" }).map(([key, words]) =>
       el("button", { type: "button", "data-axis": key, "aria-pressed": String(key === this.axis), onclick: () => this.setAxis(key) }, words)));
     this.choice = el("select", { id: "run-choice", onchange: () => { this.run = Number(this.choice.value); this.round = null; this.places = null; this.detail().catch(showError); } });
@@ -121,22 +128,23 @@ export class RunTab {
   draw() {
     const groups = this.groups(), colours = looksOf([...new Set(groups.map((group) => group.name))]);
     const looks = (k) => colours.get(groups.find((group) => group.runs.includes(k))?.name) ?? "";
+    const nameOf = (k) => groups.find((group) => group.runs.includes(k))?.name ?? this.runs[k].name;
     this.looks = looks;
     const hasSeeds = this.means.groups.some((group) => group.runs.length > 1);
     this.isMean = hasSeeds && (this.isMean ?? true);
     this.average.hidden = !hasSeeds;
     for (const button of this.average.children) button.setAttribute("aria-pressed", String((button.dataset.average === "mean") === this.isMean));
-    this.list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["run", "rounds", "state", "method", "loss", "metric", "time", "energy", "folder"].map((words, k) => el("th", { class: [2, 3, 8].includes(k) ? "word" : "", ...(["loss", "time", "energy"].includes(words) ? word(words) : {}) }, words)))),
+    this.list.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["run", "rounds", "state", "method", "loss", this.runs.find((run) => run.metric)?.metric.name ?? "metric", "time", "energy", "folder"].map((words, k) => el("th", { class: [2, 3, 8].includes(k) ? "word" : "", ...(["loss", "time", "energy"].includes(words) ? word(words) : {}) }, words)))),
       el("tbody", {}, this.runs.map((run, k) => (run.error
         ? el("tr", {}, el("td", {}, run.path), el("td", { class: "word", colspan: 8 }, run.error))
-        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch ${looks(k)}` }), `${run.name}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
+        : el("tr", {}, el("td", {}, el("span", { class: `dot swatch ${looks(k)}` }), `${nameOf(k)}, seed ${run.seed}`), el("td", {}, `${run.num_rounds} / ${run.planned_rounds}`),
           el("td", { class: "word" }, run.is_finished ? "finished" : run.num_rounds < run.planned_rounds ? "running or stopped" : "ending"), el("td", { class: "word" }, run.method ?? "no cell"),
           el("td", {}, digits(lastOf(run.curves.heldout_loss))), el("td", {}, metricText(run, lastOf(run.curves.metric))), el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_delay_s), run.is_normalised ? "" : "s") : "–"),
           el("td", {}, run.has_cell ? si(lastOf(run.curves.cumulative_energy_j), run.is_normalised ? "" : "J") : "–"), el("td", { class: "word" }, run.path)))))));
     const good = this.runs.map((run, k) => ({ ...run, k })).filter((run) => !run.error && run.num_rounds > 0);
     const choices = this.runs.map((run, k) => [k, run]).filter(([, run]) => !run.error);
     if (this.choice.options.length !== choices.length) {
-      this.choice.replaceChildren(...choices.map(([k, run]) => el("option", { value: k }, `${run.name}, seed ${run.seed} (${run.path})`)));
+      this.choice.replaceChildren(...choices.map(([k, run]) => el("option", { value: k }, `${nameOf(k)}, seed ${run.seed} (${run.path})`)));
       if (choices.length) this.run = choices[0][0];
     }
     const metric = good[0]?.metric;

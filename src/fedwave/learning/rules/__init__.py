@@ -22,4 +22,4 @@ LOCAL_RULES: dict[str, Callable[..., LocalRule]] = {
     "plain": PlainDescent,
     "fedprox": FedProx,
 }
-RULE = PartKind("local rule", LOCAL_RULES, fills_in=("inner_lr", "meta_lr"))
+RULE = PartKind("local rule", LOCAL_RULES, fills_in=("inner_lr", "meta_lr"), protocol=LocalRule)

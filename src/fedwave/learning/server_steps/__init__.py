@@ -31,4 +31,4 @@ SERVER_STEPS: dict[str, Callable[..., ServerStep]] = {
     "trimmed-mean": ServerTrimmedMean,
     "median": ServerMedian,
 }
-SERVER_STEP = PartKind("server step", SERVER_STEPS, fills_in=("max_models",))
+SERVER_STEP = PartKind("server step", SERVER_STEPS, fills_in=("max_models",), protocol=ServerStep)
