@@ -104,7 +104,9 @@ def test_settings_are_completed_from_their_beginning() -> None:
 @pytest.mark.parametrize(("name", "command"), EVERY, ids=NAMES)
 def test_a_shell_completes_the_settings_of_every_command_that_takes_them(name: str, command: Any) -> None:
     taking = [one for one in parameters(command) if "--set" in one.opts]
-    assert bool(taking) == (name.split()[-1] in ("run", "sweep", "theory", "cell", "allocate", "account"))
+    assert bool(taking) == (
+        name.split()[-1] in ("run", "sweep", "demo", "theory", "cell", "allocate", "account")
+    )
     is_cell = name.split()[-1] in ("cell", "allocate", "account")
     beginning, key = ("noise_f", "noise_figure_db=") if is_cell else ("algorithm.meta", "algorithm.meta_lr=")
     for one in taking:
@@ -117,7 +119,7 @@ def test_a_shell_completes_the_settings_of_every_command_that_takes_them(name: s
     [
         ("train", 'There is no command "train". Did you mean "run"?'),
         ("comapre", 'There is no command "comapre". Did you mean "compare"?'),
-        ("zebra", 'There is no command "zebra". Choose one of: new, run, sweep'),
+        ("zebra", 'There is no command "zebra". Choose one of: demo, new, run'),
     ],
 )
 def test_a_command_that_is_none_says_which_was_meant(word: str, told: str) -> None:
