@@ -104,9 +104,7 @@ class WandbLog:
         self._write_state(is_open=False)
 
     def _write_state(self, *, is_open: bool) -> None:
-        if (
-            self._mode == DISABLED
-        ):  # nothing is logged: should it be switched on later, all rounds are missing
+        if self._mode == DISABLED:  # nothing is logged: all rounds are still missing
             return
         opened = Path(self._run.dir).parent.name if is_open and self._is_offline else None
         self._folder.write_json(STATE, {"id": self._id, "num_rounds": self._next_round, "open": opened})
