@@ -77,6 +77,8 @@ def test_who_makes_nothing_at_both_ends_makes_nothing_in_between(index):
     inside = np.arange(0, 60, 4)
     pricing = CurvedPricing(problem, np.arange(60))
     pricing.take_inside(inside)
+    outside = np.setdiff1d(np.arange(60), inside)
+    pairs = {(i, m): Pair(problem, int(i), m, num_points=300) for i in outside for m in range(4)}
     for _ in range(6):
         low, touching, high = np.sort(rng.uniform(0.02, 0.5, 3))
         ends = [duals_at(problem, inside, snr, touching, low) for snr in (low, high)]
@@ -90,10 +92,9 @@ def test_who_makes_nothing_at_both_ends_makes_nothing_in_between(index):
             mix = (energy_factor(snr) - factors[0]) / (factors[1] - factors[0])
             price = (1 - mix) * ends[0].value + mix * ends[1].value
             allowed = (1 - mix) * makes[0] + mix * makes[1]
-            for device in np.setdiff1d(np.arange(60), inside):
-                for block in range(4):
-                    worth = float(Pair(problem, int(device), block, num_points=300).best(np.array([snr]))[0])
-                    assert worth - price[block] <= allowed[device] + 1e-9
+            for (device, block), pair in pairs.items():
+                worth = float(pair.best(np.array([snr]))[0])
+                assert worth - price[block] <= allowed[device] + 1e-9
 
 
 def test_the_best_device_of_each_block_is_among_those_found(monkeypatch):
