@@ -25,6 +25,17 @@ N, BITS = 24, 2e6
 OTHERS = ("shared-band", "blocks", "tdma")
 
 
+def reports_of(seed: int) -> Reports:
+    worth = generator(seed, Stream.SELECTION, 9).exponential(1.0, N)
+    return Reports(
+        device_index=np.arange(N),
+        contribution=worth,
+        loss=worth,
+        num_samples=np.full(N, 12),
+        gradient_norms=np.ones((N, 2)),
+    )
+
+
 def play(
     access: str, *, seed: int = 0, losses: dict[str, Any] | None = None, **changes: Any
 ) -> tuple[Cell, Plan, Outcome]:
@@ -49,17 +60,8 @@ def play(
         work=work,
         method=method,
     )
-    who = np.arange(N)
-    worth = generator(seed, Stream.SELECTION, 9).exponential(1.0, N)
-    reports = Reports(
-        device_index=who,
-        contribution=worth,
-        loss=worth,
-        num_samples=samples,
-        gradient_norms=np.ones((N, 2)),
-    )
-    channel = cell.draw(0)
-    plan = planner.plan(0, who, reports, channel, planner.initial_state())
+    reports, channel = reports_of(seed), cell.draw(0)
+    plan = planner.plan(0, np.arange(N), reports, channel, planner.initial_state())
     world = CellWorld(cell=cell, terms=cell.terms, work=work, seed=seed)
     return cell, plan, world.answer(0, plan, reports, channel)
 
@@ -148,15 +150,14 @@ def test_one_block_each_handed_on_is_faster_where_the_weak_are_heard_badly() -> 
 
 
 def test_blocks_that_differ_are_not_handed_on() -> None:
-    with pytest.raises(ProblemError, match="cell.work_conserving needs blocks that are alike"):
+    with pytest.raises(ProblemError, match="must be alike, got gains or interference that differ"):
         play("one-block", work_conserving=True, interference={"averaged": False})
     cell, plan, _ = play("one-block", work_conserving=True)
     work = Work(model_bits=BITS, num_local_steps=1, num_samples=np.full(N, 12))
     world = CellWorld(cell=cell, terms=cell.terms, work=work, seed=0)
     noisy = replace(cell.draw(0), interference_w=np.linspace(1e-15, 2e-15, 6))  # the gains are alike
-    assert plan.allocation is not None
-    with pytest.raises(ProblemError, match="cell.work_conserving needs blocks that are alike"):
-        world._handing_on(plan, plan.allocation, noisy)
+    with pytest.raises(ProblemError, match="must be alike, got gains or interference that differ"):
+        world.answer(0, plan, reports_of(0), noisy)
 
 
 def test_handing_on_pays_where_circuits_end_uploads_early() -> None:

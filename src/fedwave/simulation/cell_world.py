@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedwave.allocation import Allocation, allocate, evaluate
+from fedwave.allocation.schedule import hand_on
 from fedwave.allocation.tolerance import exceeds
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
@@ -28,7 +29,6 @@ from fedwave.wireless.phases import (
     workload_cycles,
 )
 from fedwave.wireless.sanity import units_were_said
-from fedwave.wireless.schedule import UploadSchedule, hand_on_blocks
 from fedwave.wireless.terms import ChannelDraw, RadioTerms
 
 
@@ -73,7 +73,18 @@ class CellWorld:
             slot_start = np.zeros(num_devices)
             slot_start[plan.selected] = np.cumsum(slot_time[plan.selected]) - slot_time[plan.selected]
         if self.terms.work_conserving:
-            schedule = self._handing_on(plan, plan.allocation, channel)
+            schedule = hand_on(
+                plan.allocation,
+                plan.selected,
+                max_power_w=self.fleet.max_power_w,
+                channel_gain=channel.channel_gain,
+                block_noise_w=channel.interference_w + self.terms.noise_w,
+                bandwidth_hz=self.terms.bandwidth_hz,
+                num_blocks=self.terms.num_blocks,
+                model_bits=self.work.model_bits,
+                rate=self.terms.rate,
+                min_snr=self.terms.risks.planned_min_snr,
+            )
             slot_time = schedule.end_of_device_s(num_devices)
             links.rate_bps[plan.selected] = np.divide(  # its mean
                 work.model_bits,
@@ -122,31 +133,6 @@ class CellWorld:
         )
         hindsight = self._hindsight(plan, plan.allocation, channel, timeline) if self.shows_regret else None
         return Outcome(plan.selected[outcome.arrived], outcome.fate, costs, hindsight=hindsight)
-
-    def _handing_on(self, plan: Plan, allocation: Allocation, channel: ChannelDraw) -> UploadSchedule:
-        """Return who holds which blocks when, as those that fall free go on to others."""
-        if channel.channel_gain.ndim != 1 or np.ptp(channel.interference_w) > 0.0:
-            raise ProblemError(
-                "cell.work_conserving needs blocks that are alike, got gains or interference that differ "
-                "between them. Average them, as the 3GPP presets do, or leave it out."
-            )
-        selected, terms = plan.selected, self.terms
-        width_hz = allocation.bandwidth_of_device_hz
-        held = np.ones(selected.size) if width_hz is None else width_hz[selected] / terms.bandwidth_hz
-        return hand_on_blocks(
-            device=selected,
-            num_held=np.rint(held).astype(np.int64),
-            power_w=allocation.transmit_power_w[selected],
-            max_power_w=self.fleet.max_power_w[selected],
-            gain=channel.channel_gain[selected],
-            block_noise_w=float(channel.interference_w[0]) + terms.noise_w,
-            bandwidth_hz=terms.bandwidth_hz,
-            num_blocks=terms.num_blocks,
-            model_bits=self.work.model_bits,
-            rate=terms.rate,
-            min_snr=terms.risks.planned_min_snr,
-            first_block=allocation.block_of_device[selected],
-        )
 
     def _hindsight(
         self, plan: Plan, allocation: Allocation, channel: ChannelDraw, timeline: Timeline
