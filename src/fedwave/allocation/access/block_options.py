@@ -82,16 +82,13 @@ class BlockOptions:
 
     def worth(self, sending_s: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what each option is worth if it sends for so long, and how fast that grows with the time."""
-        with np.errstate(invalid="ignore"):
-            nats = np.clip(
-                np.where(np.isfinite(sending_s), self.nat_delay_s / sending_s, 1.0), LEAST_NATS, None
-            )
-        nats = np.minimum(nats, MOST_NATS)
-        time_s = np.where(np.isfinite(sending_s), sending_s, 0.0)
+        can = np.isfinite(sending_s)
+        time_s = np.where(can, sending_s, self.nat_delay_s)
+        nats = np.minimum(np.maximum(self.nat_delay_s / time_s, LEAST_NATS), MOST_NATS)
         worth = self.contribution - self.energy_price * energy(nats) - self.circuit_price * time_s
         slope = self.energy_price * saving(nats) / self.nat_delay_s - self.circuit_price
         slope = np.where(sending_s >= self.last_s, 0.0, np.maximum(slope, 0.0))
-        return np.where(np.isfinite(sending_s), worth, -np.inf), slope
+        return np.where(can, worth, -np.inf), slope
 
 
 def block_options(problem: AllocationProblem, device: IntArray) -> BlockOptions:

@@ -23,7 +23,7 @@ from fedwave.allocation.access.knapsack import Knapsack, best_counts
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.units import FloatArray, IntArray
 
-_GRID = 9  # delays looked at first
+_GRID = 4  # delays looked at first
 _ROOT_STEPS = 80
 
 
