@@ -381,3 +381,21 @@ def test_power_never_falls_below_what_is_decoded_nor_rises_above_the_cap() -> No
     assert right == pytest.approx([1.4 / 0.5 * 1.0])
     weak = replace(problem, max_power_w=0.2)
     assert power_for(weak, device, width, np.array([1e-3, 1e-3])).tolist() == [0.2, 0.2]
+
+
+@pytest.mark.parametrize("seed", [46, 80, 127])
+def test_who_sends_at_peak_power_and_at_the_modem_s_floor_is_still_heard(seed: int) -> None:
+    """Rounding once took such an SNR below the floor: nothing was sent, and the plan was worth nothing."""
+    rng = np.random.default_rng([seed, 77])
+    features = [name for name in FEATURES if rng.random() < 0.25]
+    n, m = int(rng.choice([4, 8, 15, 30, 60])), int(rng.choice([2, 4, 8, 12]))
+    problem = alike_problem(rng, "shared-band", n=n, m=m, features=features)
+    assert problem.rate.min_snr > 0.0
+    found = allocate(problem)
+    assert violations(problem, found) == ()
+    assert found.objective >= found.upper_bound - 1e-6 * abs(found.upper_bound)
+    who = found.selected
+    assert (account(problem, found).sinr[who] >= problem.rate.min_snr).all()
+    assert found.bandwidth_of_device_hz is not None
+    band_hz = problem.num_blocks * problem.bandwidth_hz
+    assert found.bandwidth_of_device_hz.sum() <= band_hz * (1 + 1e-12)

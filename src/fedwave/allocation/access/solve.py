@@ -109,6 +109,10 @@ def areas_as_shares(
     if problem.access == "tdma":
         return np.full(nats.shape, band_hz), area / band_hz
     width = area / delay_s if nats.size else area
+    floor = _decoded_snr(problem)
+    if floor > 0.0:  # at peak power the SNR is kept by holding no more hertz, by rounding
+        widest = problem.max_power_w[device] * problem.channel_gain[device] / noise_w_per_hz(problem)
+        width = np.minimum(width, widest / floor)
     total = float(width.sum())
     if total > band_hz:  # by rounding
         width = width * (band_hz / total)
@@ -168,9 +172,14 @@ def power_for(
     sent = nats_of_model(problem) * load_of(problem, device)
     nats = np.minimum(sent / (width_hz * sending_s), MOST_NATS)
     snr = np.minimum(np.expm1(nats), problem.rate.max_snr)
-    snr = np.maximum(snr, max(problem.rate.min_snr, problem.min_snr))
+    snr = np.maximum(snr, _decoded_snr(problem))
     power = width_hz * noise_w_per_hz(problem) / problem.channel_gain[device] * snr
     return np.minimum(power, problem.max_power_w[device])
+
+
+def _decoded_snr(problem: AllocationProblem) -> float:
+    """Return a little more than the least SNR: what a power gives must not fall below it by rounding."""
+    return max(problem.rate.min_snr, problem.min_snr) * (1.0 + 1e-14)
 
 
 def first_blocks(problem: AllocationProblem, width_hz: FloatArray) -> IntArray:
