@@ -42,7 +42,6 @@ TESTED_THROUGH = {
     "allocation/access/alike.py": "allocation/access/test_band.py",
     "allocation/access/block_options.py": "allocation/access/test_block_search.py",
     "allocation/access/checks.py": "allocation/access/test_solve.py",
-    "allocation/access/saddle.py": "allocation/access/test_solve.py",
     "cli/reproduce.py": "reproduce/test_reproduction.py",
     "data/dealing.py": "data/partitions/test_partitions.py",
     "data/formats/idx.py": "data/sources/test_fashion_mnist.py",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, brentq, milp, minimize, minimize_scalar
 
 from fedwave.allocation import AllocationProblem
+from fedwave.allocation.access.band import Band, shared_band
 from fedwave.wireless.rate import RadioPower, RateModel
 
 FEATURES = ("cap", "floor", "outage", "amplifier", "energy", "deadline", "few", "round", "circuit")
@@ -366,3 +368,20 @@ def by_mixed_integers(
     )
     assert found.success
     return max(-float(found.fun), -computing_cost(problem, 0.0))
+
+
+def hurried_setting(seed: int) -> tuple[AllocationProblem, Band, float, float, float, float]:
+    """Return a problem, its band, a range of delays in which peak powers bind, a delay inside and a price."""
+    rng = np.random.default_rng([seed, 3])
+    features = [("round",), ("cap", "round"), ("energy",), ("outage", "circuit"), ("circuit",)][seed % 5]
+    problem = alike_problem(rng, "shared-band", n=5, m=2, features=features)
+    problem = replace(problem, contribution=60.0 + 4.0 * problem.contribution)  # worth it near the limits
+    band = shared_band(problem, np.arange(5))
+    firsts = np.sort(band.first_delay_s())
+    first_s = float(firsts[3]) * 1.02
+    last_s = first_s * float(rng.uniform(1.3, 3.0))
+    if "round" in features:  # late in the range the CPUs are hurried
+        left_s = last_s / 0.97 + problem.fastest_compute_s
+        problem = replace(problem, max_round_delay_s=left_s + problem.fixed_delay_s)
+    here_s = first_s + float(rng.uniform(0.3, 0.7)) * (last_s - first_s)
+    return problem, band, first_s, last_s, here_s, float(rng.uniform(4.0, 12.0))

@@ -11,7 +11,8 @@ import pytest
 from fedwave.allocation import AllocationProblem
 from fedwave.allocation.access.area_price import best_price
 from fedwave.allocation.access.band import Band, shared_band
-from fedwave.allocation.access.band_search import BandSearch, _Lines, _Node
+from fedwave.allocation.access.band_lines import BandLines
+from fedwave.allocation.access.band_search import BandSearch
 from fedwave.allocation.access.band_sweep import _best_sum, _chosen, sweep
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.proof import Gap
@@ -49,7 +50,7 @@ def test_no_delay_of_a_range_has_a_priced_value_above_its_bound(seed: int, most:
 def test_prices_are_close_to_the_best_and_bounds_those_of_a_node(seed: int) -> None:
     _, band, delay, edges = setting(seed)
     seen = sweep(band, delay, edges[:-1], edges[1:], np.full(5, 0.3), None)
-    nobody, everybody = np.zeros(band.size, dtype=bool), np.arange(band.size)
+    nobody = np.zeros(band.size, dtype=bool)
     for r in range(5):
         middle_s = math.sqrt(edges[r] * edges[r + 1])
         exact = best_price(band.at(middle_s), nobody, start=0.3)
@@ -58,8 +59,7 @@ def test_prices_are_close_to_the_best_and_bounds_those_of_a_node(seed: int) -> N
         assert best - 1e-9 <= seen.value[r] <= best + 0.1 * (1.0 + abs(exact.bound))
         found = best_price(band.at(middle_s), nobody, start=float(seen.price[r]))
         assert found is not None
-        node = _Node(0.0, edges[r], edges[r + 1], nobody, band, everybody, 1.0, middle_s)
-        lines = _Lines.of(node, found, delay, None)
+        lines = BandLines.of(found, nobody, float(edges[r]), float(edges[r + 1]), delay, None)
         assert seen.bound[r] <= lines.bound() + 0.1 * (1.0 + abs(lines.bound()))
         assert seen.bound[r] >= seen.value[r] - 1e-9 * (1.0 + abs(seen.value[r]))
 

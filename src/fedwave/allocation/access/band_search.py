@@ -1,11 +1,10 @@
 """Branch and bound over the delay and over who uploads, for devices that share a band or take turns on it.
 
-A node is a range of delays and a choice for some devices: in, out, or open. At a price mu of area each upload
-is worth L(mu, delta), concave in delta (more time relaxes the peak power), so it lies below its tangent; an
-open upload is worth max(0, L), which lies below the line through the tangent's ends, each raised to 0. Hence
-sum of the lines + mu W delta - D bounds the node at once for all its delays, and the bound is exact where no
-open upload's line was raised and nobody's worth jumps at mu. What is left is closed by splitting the range or
-by deciding the upload that is closest to indifferent. See docs/allocation-proofs.md.
+A node is a range of delays and a choice for some devices: in, out, or open. Its bound is that of its lines
+(band_lines.py), which touch at the best price and delay of the range (best_delay.py). It is exact where no
+open upload's line was raised and nobody's worth jumps at that price. What is left is closed by splitting the
+range, or by deciding an upload: the one whose line was raised most if it alone matters, else the one that is
+closest to indifferent. See docs/allocation-proofs.md.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedwave.allocation.access.area_price import Priced, at_price, best_price, choose
+from fedwave.allocation.access.area_price import Priced, at_price, best_price
 from fedwave.allocation.access.band import Band
-from fedwave.allocation.access.band_sweep import Sweep, line_ends, sweep
+from fedwave.allocation.access.band_lines import BandLines
+from fedwave.allocation.access.band_sweep import Sweep, sweep
+from fedwave.allocation.access.best_delay import best_delay
 from fedwave.allocation.access.delay_price import DelayPrice
-from fedwave.allocation.access.groups import Groups
 from fedwave.allocation.access.nats import energy
 from fedwave.allocation.access.proof import Gap, Proof
-from fedwave.allocation.access.saddle import newton_saddle
 from fedwave.units import BoolArray, FloatArray, IntArray
 
 _GRID = 16  # ranges of delays looked at first
 _SWEEPS = 3  # times that what is left of them is split before nodes are opened
-_MAX_DELAYS = 80  # tried in one node
 _FAR = 1e300  # in place of minus infinity
 
 
@@ -119,8 +117,9 @@ class BandSearch:
         nobody, everybody = np.zeros(self.band.size, dtype=bool), np.arange(self.band.size)
         slope = self.delay.slope(math.sqrt(first_s * last_s))
         start = slope / self.band.width_per_s or self.band.hold_price or 1.0
-        if first_s == last_s:
-            return [_Node(-gap.scale, first_s, last_s, nobody, self.band, everybody, start, first_s)]
+        if self.band.has_slots:  # what slots are worth knows no delay: smaller ranges bound it no better
+            guess_s = math.sqrt(first_s * last_s)
+            return [_Node(-gap.scale, first_s, last_s, nobody, self.band, everybody, start, guess_s)]
         edges = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 1))
         edges[0], edges[-1] = first_s, last_s
         lows, highs = edges[:-1], edges[1:]
@@ -169,10 +168,19 @@ class BandSearch:
 
     def _process(self, node: _Node, gap: Gap) -> list[_Node]:
         self.num_nodes += 1
-        found = self._saddle(node.band, node.must, node.first_s, node.last_s, node.guess_s, node.price)
+        found = best_delay(
+            node.band,
+            node.must,
+            self.delay,
+            first_s=node.first_s,
+            last_s=node.last_s,
+            guess_s=node.guess_s,
+            price=node.price,
+            max_uploads=self.max_uploads,
+        )
         if found is None:
             return []
-        lines = _Lines.of(node, found, self.delay, self.max_uploads)
+        lines = BandLines.of(found, node.must, node.first_s, node.last_s, self.delay, self.max_uploads)
         bound = min(lines.bound(), -node.priority)
         self._try(node, found, lines)
         if bound <= gap.allowed(self.value):
@@ -200,8 +208,12 @@ class BandSearch:
 
         if loose.size == 0 and (is_in.any() or is_out.any()):
             return [child(first_s, last_s, must)]
-        raised = bound - priced_value
-        if loose.size == 0 or raised > 0.5 * (bound - self.value):
+        is_raised = bound - priced_value > 0.5 * (bound - self.value)
+        progress = (found.moment.delay_s - node.first_s) / max(node.last_s - node.first_s, 1e-300)
+        raises = np.where(must, 0.0, lines.raised(found.worth, progress)[keep])
+        has_room = self.max_uploads is None or band.size <= self.max_uploads
+        is_one = is_raised and has_room and raises.max(initial=0.0) > 0.5 * raises.sum()
+        if loose.size == 0 or (is_raised and not is_one):
             middle = found.moment.delay_s
             span = math.log(last_s / first_s) if first_s > 0.0 else math.inf
             if span < 1e-12:  # one delay as far as floats go: decide devices
@@ -213,7 +225,8 @@ class BandSearch:
                 if not first_s * edge < middle < last_s / edge:
                     middle = math.sqrt(first_s * last_s)
                 return [child(first_s, middle, must), child(middle, last_s, must)]
-        pick = int(loose[np.argmin(self._distance(band, found.worth[keep], found)[loose])])
+        distance = -raises if is_one else self._distance(band, found.worth[keep], found)
+        pick = int(loose[np.argmin(distance[loose])])
         with_it = must.copy()
         with_it[pick] = True
         stays = None if band.group is None else (band.group != band.group[pick]) | with_it
@@ -232,92 +245,6 @@ class BandSearch:
             first_s = max(first_s, float(band.first_delay_s()[must].max()))
         return first_s, last_s
 
-    def _saddle(
-        self,
-        band: Band,
-        must: BoolArray,
-        first_s: float,
-        last_s: float,
-        guess_s: float,
-        price: float,
-    ) -> Priced | None:
-        """Return the uploads at the delay in the range where their priced value less D is largest."""
-        if must.any():
-            late = band.at(last_s)
-            needed = float((band.load[must] / late.most_nats[must]).sum())
-            if not late.can[must].all() or needed > late.supply * (1.0 + 1e-11):
-                return None
-        if guess_s in (first_s, last_s):  # often no delay of the range is better than the end that is known
-            priced = best_price(band.at(guess_s), must, start=price, most_uploads=self.max_uploads)
-            if first_s == last_s or (
-                priced is not None and (self._rise(priced) <= 0.0) == (guess_s == first_s)
-            ):
-                return priced
-        if self.max_uploads is None:
-            quick = newton_saddle(
-                band,
-                must,
-                self.delay,
-                first_s=first_s,
-                last_s=last_s,
-                start_s=guess_s,
-                start_price=price,
-            )
-            if quick is not None:
-                return quick
-        low, high = first_s, last_s
-        delay_s = min(max(guess_s, first_s), last_s)
-        best: Priced | None = None
-        past: tuple[float, float] | None = None
-        for step in range(_MAX_DELAYS):
-            priced = best_price(band.at(delay_s), must, start=price, most_uploads=self.max_uploads)
-            if priced is None:
-                low = delay_s
-                if delay_s >= last_s:
-                    return best
-                past = None
-                delay_s = math.sqrt(low * high) if high / low > 1.0 + 1e-13 else high
-                continue
-            price = priced.price or price
-            best = priced
-            rise = self._rise(priced)
-            scale = priced.price * band.width_per_s + self.delay.slope(delay_s)
-            if abs(rise) <= 1e-11 * scale:
-                break
-            if rise > 0.0:
-                low = delay_s
-                if delay_s >= last_s:
-                    break
-            else:
-                high = delay_s
-                if delay_s <= first_s:
-                    break
-            if high <= low * (1.0 + 1e-13):
-                break
-            here = math.log(delay_s)
-            wished = math.nan
-            if past is not None and past[1] != rise and past[0] != here:
-                wished = here - rise * (here - past[0]) / (rise - past[1])
-            past = (here, rise)
-            bottom, top = math.log(low), math.log(high)
-            if step % 4 == 3:  # an end that stays must not slow the search down
-                wished = 0.5 * (bottom + top)
-            if not bottom < wished < top:
-                # Towards the end of the range at first, in case the best lies there.
-                wished = 0.5 * (bottom + top)
-                if high == last_s and rise > 0.0:
-                    wished = min(here + 0.7, top)
-                elif low == first_s and rise < 0.0:
-                    wished = max(here - 0.7, bottom)
-            delay_s = min(max(math.exp(wished), first_s), last_s)
-        return best
-
-    def _rise(self, priced: Priced) -> float:
-        """Return how fast the priced value less D grows with the delay."""
-        moment = priced.moment
-        slope = moment.slope(priced.nats, priced.price)[priced.chosen]
-        return float(slope.sum()) + priced.price * moment.band.width_per_s - self.delay.slope(moment.delay_s)
-
     def _distance(self, band: Band, worth: FloatArray, found: Priced) -> FloatArray:
         """Return how far each upload's worth is from where it would be decided the other way."""
         turn = self._threshold(found)
@@ -332,7 +259,7 @@ class BandSearch:
             return 0.0
         return max(float(found.worth[found.chosen].min(initial=np.inf)), 0.0)
 
-    def _try(self, node: _Node, found: Priced, lines: _Lines) -> None:
+    def _try(self, node: _Node, found: Priced, lines: BandLines) -> None:
         """Make an incumbent of those that upload at the node's saddle, each set once, with its own best.
 
         A set that its lines keep below the incumbent is not worth the trouble.
@@ -352,7 +279,7 @@ class BandSearch:
             if self.max_uploads is None or np.count_nonzero(other) <= self.max_uploads:
                 self._try_near(node, other, found, lines)
 
-    def _try_near(self, node: _Node, chosen: BoolArray, found: Priced, lines: _Lines) -> None:
+    def _try_near(self, node: _Node, chosen: BoolArray, found: Priced, lines: BandLines) -> None:
         if lines.bound_of(chosen) > self.value:
             self._try_set(
                 node.index[chosen], first_s=node.first_s, guess_s=found.moment.delay_s, price=found.price
@@ -369,7 +296,16 @@ class BandSearch:
         first_s = max(own_s, first_s * 1e-3)
         if first_s > last_s:
             return
-        best = self._saddle(band, must, first_s, last_s, guess_s, price)
+        best = best_delay(
+            band,
+            must,
+            self.delay,
+            first_s=first_s,
+            last_s=last_s,
+            guess_s=guess_s,
+            price=price,
+            max_uploads=self.max_uploads,
+        )
         if best is None:
             return
         if best.demand > band.width_per_s * self.delay.deadline_s:  # by rounding: a price a little higher
@@ -385,71 +321,3 @@ class BandSearch:
         value = float((band.contribution - cost).sum()) - self.delay.cost(delay_s)
         if value > self.value:
             self.value, self.found = value, (index, best.nats, delay_s)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Lines:
-    """The worth of each upload bounded by a line over the node's delays, given by its values at both ends."""
-
-    at_first: FloatArray  # as if it had to upload
-    at_last: FloatArray
-    must: BoolArray
-    base_first: float  # what is added to them at the ends: mu W delta - D's tangent
-    base_last: float
-    most_uploads: int | None
-    offers: Groups | None = None
-
-    @classmethod
-    def of(cls, node: _Node, found: Priced, delay: DelayPrice, most_uploads: int | None) -> _Lines:
-        here, price, band = found.moment.delay_s, found.price, node.band
-        at_first, at_last = line_ends(
-            found.moment,
-            found.nats,
-            found.worth,
-            price,
-            band.at(node.last_s),
-            node.first_s,
-            node.last_s,
-            node.must,
-        )
-        cost, steep = delay.cost(here), delay.slope(here)
-        width = band.width_per_s
-        return cls(
-            at_first=at_first,
-            at_last=at_last,
-            must=node.must,
-            base_first=price * width * node.first_s - cost - steep * (node.first_s - here),
-            base_last=price * width * node.last_s - cost - steep * (node.last_s - here),
-            most_uploads=most_uploads,
-            offers=band.offers,
-        )
-
-    def _sums(self) -> tuple[float, float]:
-        first = self.at_first[choose(self.at_first, self.must, self.most_uploads, self.offers)]
-        last = self.at_last[choose(self.at_last, self.must, self.most_uploads, self.offers)]
-        return float(first.sum()) + self.base_first, float(last.sum()) + self.base_last
-
-    def bound(self) -> float:
-        """Return an upper bound of the value at every delay of the node."""
-        return max(self._sums())
-
-    def bound_of(self, chosen: BoolArray) -> float:
-        """Return an upper bound of the value of one set at every delay of the node."""
-        first, last = float(self.at_first[chosen].sum()), float(self.at_last[chosen].sum())
-        return max(first + self.base_first, last + self.base_last)
-
-    def decided(self, allowed: float) -> tuple[BoolArray, BoolArray]:
-        """Return which open uploads are in nothing above ``allowed``, and which are in all of it."""
-        first, last = self._sums()
-        gain_first, gain_last = np.maximum(self.at_first, 0.0), np.maximum(self.at_last, 0.0)
-        if self.offers is not None:  # one offer takes the place of the other
-            gain_first, gain_last = (
-                self.offers.best(gain)[self.offers.number] for gain in (gain_first, gain_last)
-            )
-        with_it = np.maximum(first + self.at_first - gain_first, last + self.at_last - gain_last)
-        without = np.maximum(first - gain_first, last - gain_last)
-        if self.most_uploads is not None:  # somebody else may take the place
-            without = np.full(without.shape, np.inf)
-        if self.offers is not None:  # another offer of the same device may
-            without = np.where(self.offers.is_alone, without, np.inf)
-        return ~self.must & (with_it <= allowed), ~self.must & (without <= allowed)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedwave.allocation.access.band import Band, Delay, Moment
+from fedwave.allocation.access.band import Band, Moment
+from fedwave.allocation.access.band_lines import line_ends
 from fedwave.allocation.access.delay_price import DelayPrice
 from fedwave.allocation.access.groups import Groups
 from fedwave.units import BoolArray, FloatArray
 
 _PRICE_STEPS = 6
+_SMALL_STEP = 0.1  # of all prices, in logarithms, after which the next ones are the last
 _LARGEST_STEP = 3.0  # of a price, in logarithms
 
 
@@ -71,39 +73,12 @@ def sweep(
     )
 
 
-def line_ends(
-    moment: Moment[Delay],
-    nats: FloatArray,
-    worth: FloatArray,
-    price: Delay,
-    late: Moment[Delay],
-    first_s: Delay,
-    last_s: Delay,
-    must: BoolArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the values of each upload's tangent at both ends of a range of delays.
-
-    Tangents at the end bound who does not upload at the moment better, unless they are above 0 at the start.
-    """
-    slope = moment.slope(nats, price)
-    at_first = worth - slope * (moment.delay_s - first_s)
-    at_last = worth + slope * (last_s - moment.delay_s)
-    late_nats = late.nats(price)
-    late_worth = late.worth(late_nats, price)
-    late_slope = np.where(late.can, late.slope(late_nats, price), 0.0)
-    late_first = late_worth - late_slope * (last_s - first_s)
-    by_end = (worth <= 0.0) & (late_first <= 0.0)
-    if must is not None:
-        by_end &= ~must
-    by_end |= ~moment.can
-    return np.where(by_end, late_first, at_first), np.where(by_end, late_worth, at_last)
-
-
 def _prices(moment: Moment[FloatArray], price: FloatArray, most_uploads: int | None) -> FloatArray:
     """Return for each range a price near the least bound: demand meets supply, or jumps past it there."""
     low, high = np.zeros(price.shape), np.full(price.shape, np.inf)  # demand is above supply, or is not
     best, best_bound = price, np.full(price.shape, np.inf)
     hold, load, offers = moment.band.hold_price, moment.band.load, moment.band.offers
+    is_last = False
     for _ in range(_PRICE_STEPS):
         nats = moment.nats(price)
         worth = moment.worth(nats, price)
@@ -112,12 +87,15 @@ def _prices(moment: Moment[FloatArray], price: FloatArray, most_uploads: int | N
         bound = _best_sum(worth, most_uploads, offers)[:, None] + price * moment.supply
         best = np.where(bound < best_bound, price, best)
         best_bound = np.minimum(bound, best_bound)
+        if is_last:
+            break
         low = np.where(demand > moment.supply, np.maximum(price, low), low)
         high = np.where(demand > moment.supply, high, np.minimum(price, high))
         pull = (moment.elasticity(nats) * area).sum(axis=1, keepdims=True) * price / (price + hold)
         wanted = np.where(demand > 0.0, demand, 1.0)
         step = np.log(wanted / moment.supply) * wanted / np.maximum(pull, 1e-9 * wanted)
         step = np.where(demand > 0.0, step, -_LARGEST_STEP)
+        is_last = bool(((np.abs(step) < _SMALL_STEP) | (high < low * (1.0 + _SMALL_STEP))).all())
         wished = price * np.exp(np.minimum(np.maximum(step, -_LARGEST_STEP), _LARGEST_STEP))
         inside = (low < wished) & (wished < high)
         middle = np.where(np.isfinite(high), np.sqrt(low * np.where(np.isfinite(high), high, 1.0)), wished)

@@ -16,16 +16,19 @@ from fedwave.units import FloatArray
 
 MOST_NATS = 690.0  # e^v stays finite, with room for a factor
 LEAST_NATS = 1e-14
-_FEW_NATS = 0.03  # below, the plain formulas cancel, and these terms of their series are exact
-_SAVING_TERMS = tuple((k - 1) / math.factorial(k) for k in range(9, 1, -1))  # of m(v) / v^2, highest first
-_EXCESS_TERMS = tuple(1.0 / math.factorial(k) for k in range(9, 1, -1))  # of ((e^v - 1) / v - 1) / v
+_FEW_NATS = 0.002  # below, the plain formulas cancel, and these terms of their series are exact
+_SAVING_TERMS = tuple((k - 1) / math.factorial(k) for k in range(6, 1, -1))  # of m(v) / v^2, highest first
+_EXCESS_TERMS = tuple(1.0 / math.factorial(k) for k in range(6, 1, -1))  # of ((e^v - 1) / v - 1) / v
 _POINTS = 32768  # a step of 0.12 % in v: then one step of Newton's method leaves an error of 1e-13
 _TINY = 1e-300
 
 
-def saving(nats: FloatArray) -> FloatArray:
-    """Return m(v) = (v - 1) e^v + 1: what a hertz second more saves, in units of energy; Lemma 6."""
-    value = np.asarray((nats - 1.0) * np.exp(nats) + 1.0)
+def saving(nats: FloatArray, growth: FloatArray | None = None) -> FloatArray:
+    """Return m(v) = (v - 1) e^v + 1: what a hertz second more saves, in units of energy; Lemma 6.
+
+    ``growth`` is e^v where it is known. The sum v e^v - (e^v - 1) keeps more digits of a small v.
+    """
+    value = np.asarray(nats * (np.exp(nats) if growth is None else growth) - np.expm1(nats))
     few = nats < _FEW_NATS
     if few.any():
         value[few] = _series(_SAVING_TERMS, nats[few]) * nats[few] ** 2
@@ -45,8 +48,9 @@ def nats_of_saving(value: FloatArray) -> FloatArray:
     log_value, log_nats = _saving_table()
     wished = np.minimum(np.maximum(np.log(np.maximum(value, _TINY)), log_value[0]), log_value[-1])
     nats = np.exp(np.interp(wished, log_value, log_nats))
-    reached = saving(nats)
-    steep = nats * nats * np.exp(nats) / reached  # elasticity of m, at least 2
+    growth = np.exp(nats)
+    reached = saving(nats, growth)
+    steep = nats * nats * growth / reached  # elasticity of m, at least 2
     nats = nats * np.exp((wished - np.log(reached)) / steep)
     return np.asarray(np.minimum(np.maximum(nats, LEAST_NATS), MOST_NATS))
 
@@ -57,16 +61,16 @@ def nats_of_energy(value: FloatArray) -> FloatArray:
     excess = np.maximum(value - 1.0, 0.0)
     wished = np.minimum(np.maximum(np.log(np.maximum(excess, _TINY)), log_excess[0]), log_excess[-1])
     nats = np.exp(np.interp(wished, log_excess, log_nats))
-    reached, growth = _excess(nats), np.exp(nats)
-    steep = (growth - 1.0 - reached) / reached  # elasticity of the excess: from 1 on
-    steep[nats < _FEW_NATS] = 1.0 + nats[nats < _FEW_NATS] / 3.0
+    growth = np.expm1(nats)
+    reached = _excess(nats, growth)
+    steep = (growth - reached) / reached  # elasticity of the excess: from 1 on
     nats = nats * np.exp((wished - np.log(reached)) / steep)
     return np.where(excess > 0.0, np.minimum(np.maximum(nats, LEAST_NATS), MOST_NATS), 0.0)
 
 
-def _excess(nats: FloatArray) -> FloatArray:
-    """Return (e^v - 1) / v - 1."""
-    value = np.asarray((np.exp(nats) - 1.0) / nats - 1.0)
+def _excess(nats: FloatArray, growth: FloatArray) -> FloatArray:
+    """Return (e^v - 1) / v - 1, e^v - 1 being given."""
+    value = np.asarray((growth - nats) / nats)
     few = nats < _FEW_NATS
     if few.any():
         value[few] = _series(_EXCESS_TERMS, nats[few]) * nats[few]
@@ -93,4 +97,4 @@ def _saving_table() -> tuple[FloatArray, FloatArray]:
 @cache
 def _energy_table() -> tuple[FloatArray, FloatArray]:
     nats = _grid()
-    return np.log(_excess(nats)), np.log(nats)
+    return np.log(_excess(nats, np.expm1(nats))), np.log(nats)
