@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from fedwave import load_cell
-from fedwave.allocation import METHODS, Allocation, AllocationProblem, Status, allocate
+from fedwave.allocation import METHODS, Allocation, AllocationProblem, Status, account, allocate
 from fedwave.server.round_problem import problem_of_cell
 
 _ACCESSES = ("one-block", "blocks", "shared-band", "tdma")
@@ -35,6 +36,33 @@ def paper_cell(seed: int, num_devices: int, num_blocks: int, access: str) -> All
         energy_weight=1,
         delay_weight=1,
         access=access,
+    )
+
+
+def hurried_cell(seed: int, num_devices: int, num_blocks: int) -> AllocationProblem:
+    """Return slots with work to do before, and a deadline of the round that makes the CPUs hurry."""
+    rng = np.random.default_rng(seed)
+    free = replace(
+        paper_cell(seed, num_devices, num_blocks, "tdma"),
+        workload_cycles=rng.uniform(0.1, 1.0, num_devices),
+        max_frequency_hz=2.0,
+        capacitance=0.5,
+    )
+    found = account(free, allocate(free))
+    slots_s = float(found.upload_end_s.max())
+    return replace(free, max_round_delay_s=0.8 * slots_s + free.fastest_compute_s)
+
+
+def compare_deadlines(num_draws: int, num_devices: int, num_blocks: int) -> None:
+    """Print what a deadline of the whole round costs slots, in multiples of slots without one."""
+    without = [timed(paper_cell(seed, num_devices, num_blocks, "tdma"))[1] for seed in range(num_draws)]
+    runs = [timed(hurried_cell(seed, num_devices, num_blocks)) for seed in range(num_draws)]
+    assert all(found.status in (Status.OPTIMAL, Status.GAP_REACHED) for found, _ in runs)
+    seconds = float(np.median([used for _, used in runs]))
+    print(
+        f"  tdma with a deadline of the round {1e3 * seconds:.1f} ms = {seconds / np.median(without):.1f} x "
+        f"without, at most {max(found.iterations for found, _ in runs)} nodes",
+        flush=True,
     )
 
 
@@ -104,6 +132,7 @@ def main() -> None:
                 flush=True,
             )
             assert all(found.status in (Status.OPTIMAL, Status.GAP_REACHED) for found, _ in runs)
+        compare_deadlines(draws, num_devices, num_blocks)
         for access in ("one-block", "blocks", "tdma"):
             for (other, _), (shared, _) in zip(results[access], results["shared-band"], strict=True):
                 assert other.objective <= shared.upper_bound + 1e-9
