@@ -66,7 +66,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     markdown = _with_titles(markdown, config.nav)
     markdown = LINK.sub(lambda link: _rewritten(link, folder), markdown)
     markdown = DIAGRAM.sub(lambda picture: _inline(DOCS / picture[1]), markdown)
-    markdown = markdown.replace("```python runnable", "```python")
+    markdown = re.sub(r"^```python (?:runnable|flower)$", "```python", markdown, flags=re.MULTILINE)
     markdown = re.sub(r"^```python file=(\S+)$", r'```python title="\1"', markdown, flags=re.MULTILINE)
     return _with_reference(markdown) if uri == "api.md" else markdown
 

@@ -16,7 +16,7 @@ from fedwave.settings.section import Section
 from fedwave.wireless.settings.config import CellConfig
 from tools.docs import GENERATED
 from tools.docs.module_tree import FOLDERS, SOURCE
-from tools.docs.pages import PAGES, ROOT, read, written_part
+from tools.docs.pages import NOTEBOOKS, PAGES, ROOT, read, written_part
 from tools.docs.results_numbers import ABOUT, SHOWN, filled_in, marked, measurements, values
 
 
@@ -125,13 +125,13 @@ def test_imports_point_from_later_parts_to_earlier_ones():
 # Measured numbers -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_a_page_shows_the_numbers_of_the_results_file(page):
     text = page.read_text(encoding="utf-8")
     assert text == filled_in(text), "change docs/results.toml, then run: python -m tools.docs"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_a_page_writes_no_measured_number_by_hand(page):
     """A number of three digits or more that is in the results file is marked wherever it is shown."""
     by_hand = SHOWN.sub("", page.read_text(encoding="utf-8"))
@@ -148,12 +148,23 @@ def test_a_page_writes_no_measured_number_by_hand(page):
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=lambda path: path.name)
 def test_no_line_begins_with_a_mark(page):
     """Markdown takes a line that begins with a comment for HTML, and what follows on it for raw text."""
     for line in page.read_text(encoding="utf-8").splitlines():
-        begins = re.match(r"\s*(?:[-*] |\d+\. )?<!--[=/]", line)
+        begins = re.match(r"(?:# )?\s*(?:[-*] |\d+\. )?<!--[=/]", line)
         assert not begins or re.fullmatch(r"<!--=[\w.]+-->|<!--/=-->", line), line
+
+
+def test_the_findings_of_the_notebooks_carry_their_numbers():
+    """What a notebook does not compute itself is a measurement that results.toml has."""
+    found = {path.stem: set(marked(path.read_text(encoding="utf-8"))) for path in NOTEBOOKS}
+    assert found["learning"] >= {"reproduction.seeds", "reproduction.nufm_minus_per_fedavg"}
+    assert found["paper_in_ten_minutes"] >= {
+        "reproduction.lead_5",
+        "ives.uniform_lost",
+        "planning.value_rate_few",
+    }
 
 
 def test_every_measurement_is_shown_and_has_a_command_and_a_caveat():

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.pages.browser import browser
 from tools.docs.api_table import GROUPS
 from tools.docs.pages import DOCS, ROOT, read
 
@@ -130,11 +131,37 @@ def test_the_site_builds_with_search_and_a_reference_of_every_public_name(copy: 
     index = json.loads((copy / "site" / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].split("#")[0] for entry in index["docs"] if "turning point" in entry["text"]}
     assert "training.html" in found
+    for page in (copy / "site").glob("*.html"):
+        assert "<p>```" not in page.read_text(encoding="utf-8"), f"a block of {page.name} is no block"
     round_page = (copy / "site" / "one-round.html").read_text(encoding="utf-8")
     assert "<svg" in round_page
     for page, anchor in re.findall(r'<a href="([\w-]+\.html)#([\w-]+)"><tspan', round_page):
         assert f'id="{anchor}"' in (copy / "site" / page).read_text(encoding="utf-8"), anchor
     assert (copy / "site" / "source" / "src" / "fedwave" / "simulation" / "round.py.html").exists()
+
+
+@pytest.mark.processes
+def test_a_browser_typesets_every_formula_of_the_site(copy: Path) -> None:
+    program = browser()
+    done = build(copy)
+    assert done.returncode == 0, done.stderr
+    pages = [
+        page for page in (copy / "site").glob("*.html") if 'class="arithmatex"' in page.read_text("utf-8")
+    ]
+    assert len(pages) >= 12
+    for page in pages:
+        words = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        words += [
+            f"--user-data-dir={copy / 'profile'}",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+            page.as_uri(),
+        ]
+        seen = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
+        formulas = re.findall(r'<(?:span|div) class="arithmatex">(.{40})', seen, re.DOTALL)
+        assert formulas, page.name
+        assert [text for text in formulas if 'class="katex' not in text] == [], page.name
+        assert "katex-error" not in seen, page.name
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))  # their prose shows measured numbers, too
 
 
 def read(name: str) -> str:
