@@ -76,8 +76,8 @@ def test_runs_are_listed_with_how_far_they_are(tmp_path: Path, folders: list[str
     done = CliRunner().invoke(app, ["runs", str(tmp_path)])
     assert done.exit_code == 0
     header, row, fault = done.stdout.splitlines()
-    assert header.split() == ["folder", "run", "seed", "rounds", "finished", "held", "out"]
-    assert row.split() == [folders[0], "a", "0", "2", "of", "50", "no", "40.0%"]
+    assert header.split() == ["folder", "seed", "rounds", "finished", "held", "out", "run"]
+    assert row.split() == [folders[0], "0", "2", "of", "50", "no", "40.0%", "a"]
     assert fault.startswith("Cannot be read: ")
 
 

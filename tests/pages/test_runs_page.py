@@ -76,14 +76,32 @@ def test_the_page_has_both_tables_beside_the_baseline_and_their_numbers_as_a_fil
     assert "<td>-20</td>" in tables[0]  # points, in the column of differences
     assert "<td><b>60</b></td>" in tables[0]
     assert "<th>rounds to 40%</th>" in tables[1]
-    assert "<td>2.0 ×</td>" in tables[1]  # two rounds, where "b" needs one
+    assert "<td>2.0\u00a0×</td>" in tables[1]  # two rounds, where "b" needs one
     (link,) = re.findall(r'download="comparison.csv" href="data:text/csv;charset=utf-8,([^"]+)"', text)
     first, second = csv.DictReader(io.StringIO(unquote(link)))
     assert float(first["delay_s_to_target_ratio"]) == pytest.approx(2.0)
     assert second["baseline"] == "b"
     again = html.unescape(text.split('id="again"')[1])
-    assert f"fedwave report '{tmp_path / 'a b'}' {tmp_path / 'b'} --baseline b --target 0.4" in again
+    assert f"fedwave report {tmp_path} --baseline b --target 0.4" in again  # the folder of just these runs
     assert f"fedwave run {tmp_path / 'b'}/config.toml --out again/b" in again
+    write_run(tmp_path / "c", "c", [0.5])
+    some = html.unescape(runs_page(written))
+    assert f"fedwave report '{tmp_path / 'a b'}' {tmp_path / 'b'}<" in some
+    alone = write_run(tmp_path / "of one" / "run", "d", [0.5])
+    assert f"fedwave report '{alone.path}'<" in html.unescape(runs_page([alone]))
+
+
+def test_a_figure_is_broken_before_its_interval_alone(tmp_path) -> None:
+    runs = [
+        write_run(tmp_path / f"{name}{seed}", name, [0.2, 0.3 + 0.1 * seed], over_cell=True, seed=seed)
+        for name in ("a", "b")
+        for seed in range(3)
+    ]
+    tables = "".join(re.findall(r"<table.*?</table>", html.unescape(runs_page(runs)), re.DOTALL)[:2])
+    cells = re.findall(r"<td>(?:<b>)?([^<]*[±–×][^<]*)", tables)
+    assert any(re.fullmatch(r"\S+ \(\S+\)", cell.replace("\u00a0", "_")) for cell in cells)
+    assert all(cell.count(" ") <= 1 for cell in cells)
+    assert not any(re.search("[^\u2060]–|–[^\u2060]", cell) for cell in cells)
 
 
 def test_runs_without_a_cell_have_no_energy(tmp_path) -> None:

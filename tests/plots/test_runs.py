@@ -186,3 +186,16 @@ def test_what_cannot_be_drawn_is_one_line(tmp_path: Path, options: dict[str, Any
 def test_seconds_are_drawn_over_a_cell_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match='runs are drawn by "seconds" over a cell alone'):
         draw_runs(seeds(tmp_path, 1, over_cell=False), by="seconds")
+
+
+def test_a_scheme_whose_seeds_share_no_range_keeps_its_single_seeds(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / f"a{seed}", "a", [0.2, 0.3], over_cell=True, seed=seed) for seed in range(7)]
+    far = [write_run(tmp_path / f"b{seed}", "b", [0.2, 0.3], over_cell=True, seed=seed) for seed in range(7)]
+    for index, run in enumerate(far):  # each begins where the one before has ended
+        run.columns["cumulative_delay_s"] += 20.0 * index
+    axes = draw_runs([*runs, *far], by="seconds", metric="accuracy").figure.axes[0]
+    drawn = [line.get_xdata().tolist() for line in axes.lines if len(line.get_xdata()) > 1]
+    assert [[10.0 + 20.0 * index, 20.0 + 20.0 * index] for index in range(7)] == drawn[1:]
+    (legend,) = axes.figure.legends
+    shown = legend.get_title().get_text().replace("\n", " ")
+    assert shown.endswith("bands: 95 % intervals; faint lines: single seeds.")

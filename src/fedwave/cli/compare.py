@@ -55,20 +55,20 @@ def runs(
     listed = list_runs(folder)
     found = [(one, one.run) for one in listed if one.run is not None]
     labels = settings_labels([run for _, run in found])
-    table = text_table("folder", "run", "seed", "rounds", "finished", "held out")
+    table = text_table("folder", "seed", "rounds", "finished", "held out", "run")
     for (one, run), label in zip(found, labels, strict=True):
         value = run.last(f"heldout_{run.metric.name}")
         figure = f"{value:.1%}" if run.metric.is_share else f"{value:.4g}"
         table.add_row(
             Text(str(one.path)),
-            Text(label),
             str(run.experiment.seed),
             f"{run.num_rounds} of {run.experiment.num_rounds}",
             one.is_finished,
             "-" if math.isnan(value) else figure,
+            Text(label),
         )
     if table.row_count:
-        print_tables(Console(), table)
+        print_tables(Console(), table, first_share=0.5)  # a folder is to be copied
     for one in listed:
         if one.fault:
             say(f"Cannot be read: {one.fault}")

@@ -11,14 +11,17 @@ MINUTE_S = 60.0
 _GAP = 2  # between columns
 
 
-def print_tables(console: Console, *tables: Table) -> None:
-    """Print tables one below the other; a pipe has no width, so there each stays in one piece."""
+def print_tables(console: Console, *tables: Table, first_share: float = 1 / 3) -> None:
+    """Print tables one below the other; a pipe has no width, so there each stays in one piece.
+
+    ``first_share`` of the width may be the first column's, where a table must be split.
+    """
     if not console.is_terminal:
         console.width = max(console.width, WIDE)
     for index, table in enumerate(tables):
         if index:
             console.print()
-        for part_index, part in enumerate(split_to_width(console, table)):
+        for part_index, part in enumerate(split_to_width(console, table, first_share)):
             if part_index:
                 console.print()
             console.print(part)
@@ -32,12 +35,12 @@ def short_time(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def split_to_width(console: Console, table: Table) -> list[Table]:
+def split_to_width(console: Console, table: Table, first_share: float = 1 / 3) -> list[Table]:
     """Return the table in parts that fit the console, each with the first column; a long name is wrapped."""
     widths = [_width(console, column) for column in table.columns]
     if sum(widths) + _GAP * (len(widths) - 1) <= console.width:
         return [table]
-    first = min(widths[0], max(console.width // 3, 8))
+    first = min(widths[0], max(int(console.width * first_share), 8))
     groups: list[list[int]] = [[]]
     used = first
     for index in range(1, len(widths)):

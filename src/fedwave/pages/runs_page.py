@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from fedwave.plots.theory import theory_chart
 from fedwave.runs.batteries import HOUR_S, battery_history
 from fedwave.runs.compare import FinishedRun, common_metric, group_by_name
 from fedwave.runs.comparison import Comparison, compare_runs
+from fedwave.runs.listing import run_folders
 from fedwave.runs.message import message_of
 from fedwave.runs.provenance import flatten
 from fedwave.runs.tables import DEVICES, ROUNDS, read_table
@@ -79,6 +81,11 @@ def runs_page(
     return page("fedwave: " + ", ".join(groups)[:120], f'<p class="soft">{escape(about)}</p>', sections)
 
 
+# A figure is broken before its interval alone: spaces and dashes within either are kept together.
+_KEPT = {" ± ": "\u00a0±\u00a0", " ×": "\u00a0×", "–": "\u2060–\u2060", " *": "\u00a0*"}
+_BREAKS = re.compile("|".join(map(re.escape, _KEPT)))
+
+
 def _tables(comparison: Comparison) -> str:
     """Return what the settings came to and paid, beside the baseline, with the numbers as a file."""
     parts = [
@@ -92,7 +99,8 @@ def _tables(comparison: Comparison) -> str:
 
 
 def _bold(cell: str) -> str:
-    return Html(f"<b>{escape(cell)}</b>") if isinstance(cell, Best) else cell
+    text = _BREAKS.sub(lambda found: _KEPT[found[0]], cell)
+    return Html(f"<b>{escape(text)}</b>") if isinstance(cell, Best) else text
 
 
 def _commands(runs: Sequence[FinishedRun], baseline: str | None, target: float | None) -> str:
@@ -103,11 +111,19 @@ def _commands(runs: Sequence[FinishedRun], baseline: str | None, target: float |
         f"fedwave run {folder}/config.toml --out again/{shlex.quote(run.path.name)}"
         for folder, run in zip(folders, runs, strict=True)
     ]
-    page_line = " ".join(["fedwave report", *folders, *options])
+    page_line = " ".join(["fedwave report", *_folders(runs), *options])
     return (
         f"<p>This page:</p><pre><code>{escape(page_line)}</code></pre>"
         f"<p>Its runs, from their own settings:</p><pre><code>{escape(chr(10).join(lines))}</code></pre>"
     )
+
+
+def _folders(runs: Sequence[FinishedRun]) -> list[str]:
+    """Return the folders to name: the one that holds just these runs, if there is one, or each."""
+    parent, paths = runs[0].path.parent, [run.path for run in runs]
+    inside = {folder for folder in run_folders([parent]) if (folder / ROUNDS).is_file()}
+    together = len(paths) > 1 and inside == set(paths)
+    return [shlex.quote(str(path)) for path in ([parent] if together else paths)]
 
 
 def _selection(groups: Groups) -> list[Chart]:

@@ -93,8 +93,10 @@ def _message(runs: Sequence[FinishedRun], by: str | None, metric: str | None, ba
 
 
 def _with_bands(chart: Chart) -> Chart:
+    """Return the chart with bands for single seeds, but where seeds share no range and so have no mean."""
     panels = (
-        replace(panel, series=tuple(replace(one, runs=()) for one in panel.series)) for panel in chart.panels
+        replace(panel, series=tuple(one if len(one.x) < 2 else replace(one, runs=()) for one in panel.series))
+        for panel in chart.panels
     )
     return replace(chart, panels=tuple(panels))
 
@@ -106,7 +108,13 @@ def _how_drawn(chart: Chart) -> str:
     if not seeds:
         return ""
     counts = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    shown = "faint lines: single seeds" if any(one.runs for one in series) else "bands: 95 % intervals"
+    has_bands = any(one.seeds > 1 and not one.runs for one in series)
+    shown = "; ".join(
+        [
+            *(["bands: 95 % intervals"] if has_bands else []),
+            *(["faint lines: single seeds"] if any(one.runs for one in series) else []),
+        ]
+    )
     return f"Lines: means of {counts} seeds at equal x, over the range that all of them have; {shown}."
 
 
