@@ -59,3 +59,14 @@ def test_every_judgement_is_a_plain_loop_over_devices(simulation, name: str) -> 
     assert found["accuracy_own"] == pytest.approx(np.mean(np.divide(right_own, counts)))
     assert found["accuracy_own_pooled"] == pytest.approx(sum(right_own) / sum(counts))
     assert found["loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_a_judgement_is_what_its_name_says() -> None:
+    terms = {
+        name: (how.num_steps, how.rate_factor, how.on_training_devices) for name, how in JUDGEMENTS.items()
+    }
+    assert terms == {
+        "one step": (1, 1.0, False), "no adaptation": (0, 1.0, False), "5 steps": (5, 1.0, False),
+        "10 steps": (10, 1.0, False), "one step, rate x 10": (1, 10.0, False),
+        "training devices": (1, 1.0, True),
+    }  # fmt: skip

@@ -117,6 +117,12 @@ def test_speed_is_judged_over_the_whole_curve() -> None:
     area = found["area under the loss (held-out), NUFM below Per-FedAvg on CIFAR-100"]
     assert (area.outcome.mean, area.decision) == (pytest.approx(100 * 0.4 / 7.45, abs=0.05), "holds")
     assert len(found) == 2  # no curve of the training devices
+    short = [
+        {name: own for name, own in row.items() if not name.startswith("loss_") or int(name[5:]) <= 19}
+        for row in curves
+    ]
+    parts = {part.part.name: part for part in judged({"fig-2": short}, fig_2=seeds)["C3b"]}
+    assert parts[saved.part.name].outcome.mean == pytest.approx(4.0, abs=0.01)  # 19 rounds are enough
 
 
 def test_the_round_that_reaches_a_loss_lies_between_two() -> None:
@@ -125,3 +131,4 @@ def test_the_round_that_reaches_a_loss_lies_between_two() -> None:
     assert rounds_until([4.0, 5.0, 1.0], 4.5) == 1.0  # it begins there
     assert rounds_until([4.0, 3.0, 1.0], 0.5) == 3.0  # it does not get there
     assert rounds_until([4.0, 3.0, 1.0], 1.0) == 3.0
+    assert rounds_until([4.0, 5.0, 1.0], 4.0) == 1.0  # also where it only just does

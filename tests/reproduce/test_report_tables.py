@@ -22,12 +22,13 @@ from fedwave.reproduce.report_tables import (
     parts_table,
     points,
     readings_table,
+    scales_table,
     steps_table,
     study_table,
 )
 from fedwave.reproduce.verdicts import Corrected, JudgedClaim, JudgedPart
 from fedwave.runs.inference import outcome_of
-from tests.reproduce.made_up_rows import ACCURACY, accuracy_rows, probes
+from tests.reproduce.made_up_rows import ACCURACY, accuracy_rows, probes, rows
 
 
 def test_table_2_has_means_intervals_and_the_papers_numbers() -> None:
@@ -175,3 +176,23 @@ def test_a_study_names_its_findings() -> None:
     _, table = study_table(found)
     assert [row[-1] for row in table] == ["above zero", "below zero", "open"]
     assert table[0][4] == "1 points"
+
+
+def test_scales_show_the_time_at_both_ends_and_whether_the_papers_slope_is_one_run() -> None:
+    exponents = {"raw u": 0.0, "mean |u| = 10, D = 2": math.log(21.53 / 18.63) / math.log(5.0)}
+    every = [
+        row | {"delay_s": 20.0 * weight**exponent * (1.0 + 0.01 * math.cos(row["seed"] + 3.0 * weight))}
+        for name, exponent in exponents.items()
+        for weight in (0.5, 1.0, 2.5)
+        for row in rows(f"URAL (optimal), {name}", value=weight)
+    ]
+    header, table = scales_table(every)
+    assert header[1:3] == ("time at η₁ = 0.5", "time at η₁ = 2.5")
+    assert [row[0] for row in table] == ["the paper", *exponents]
+    assert table[0][1:4] == ["18.63", "21.53", "0.090"]
+    assert [row[4] for row in table] == ["", "outside", "inside"]
+    assert table[1][1].startswith("20")
+    assert table[2][2].startswith("21.7")  # 20 times 2.5 to the 0.0899
+    assert [row[5] for row in table] == ["", 8, 8]
+    _, alone = scales_table([row for row in every if row["seed"] == 0])
+    assert [row[4] for row in alone] == ["", "too few seeds", "too few seeds"]

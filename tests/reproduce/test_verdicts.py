@@ -137,6 +137,7 @@ def test_what_is_exact_is_decided_without_a_test_and_one_seed_decides_nothing() 
     none = Corrected(1.0, 1.0, 1.0)
     for value, decision in ((2.0, "holds"), (0.0, "does not hold")):
         assert decide(ABOVE, outcome_of([value] * 3, "above", 0.0), none) == decision
+        assert decide(ABOVE, outcome_of([-value] * 3, "below", 0.0), none) == decision
     assert decide(ABOVE, outcome_of([3.0], "above", 0.0), Corrected(0.0, 0.0, 0.0)) == "open"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -159,6 +160,7 @@ def test_less_effort_is_a_lower_bound_and_counted() -> None:
     pool = small_pool()
     whole = estimated(pool, task=Classification()).constants()
     for seed in range(5):
+        start_s = time.perf_counter()
         few = estimated(
             pool, task=Classification(), effort=Effort(num_devices=3, num_iterations=2), seed=seed
         )
@@ -170,7 +172,7 @@ def test_less_effort_is_a_lower_bound_and_counted() -> None:
         samples = int(pool.num_samples[few.device_index].sum())
         assert few.num_gradients == 3 * samples
         assert few.num_products == samples * (2 + 2 + 4)
-        assert few.seconds > 0
+        assert 0 < few.seconds <= time.perf_counter() - start_s
 
 
 def test_one_draw_gives_the_same_bits_on_any_number_of_cores() -> None:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fedwave.intervals import interval, ratio_interval
-from fedwave.reproduce.items import ITEMS
+from fedwave.reproduce.cell_claims import TIMES_OF_FIGURE_7
+from fedwave.reproduce.items import ITEMS, NORMALISED
 from fedwave.reproduce.profile import PAPER
 from fedwave.reproduce.report_pages import markdown_table
-from fedwave.reproduce.report_tables import part_measured, study_table
+from fedwave.reproduce.report_tables import part_measured, scales_table, study_table
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import CURVES, SEEDS, Row, read_rows
-from fedwave.reproduce.studies import STUDIES, best_rates, finding, judging_seeds, study_of
+from fedwave.reproduce.studies import (
+    STUDIES,
+    best_rates,
+    finding,
+    judging_seeds,
+    stable_rates,
+    study_of,
+)
 from fedwave.reproduce.verdicts import JudgedPart
 from tools.docs.pages import DOCS
 
@@ -57,13 +65,13 @@ DATASET = "fashion-mnist"  # of single numbers
 
 def blocks() -> dict[str, str]:
     """Return the blocks and numbers of the page by name; what has no runs yet says so."""
-    found: dict[str, str] = {}
+    found = {"slow_cells": slow_cells()}
     for item in PICTURES:
         rows = read_rows(FOLDER / item / SEEDS)
         curves = read_rows(FOLDER / item / CURVES) if item in STUDIES else []
         study = study_of(item, rows, curves)
         found[f"{item}_state"] = state(item, rows)
-        found[f"{item}_block"] = "\n" + "\n\n".join(_block(item, rows, study)) + "\n"
+        found[f"{item}_block"] = "\n" + "\n\n".join(_block(item, rows, curves, study)) + "\n"
         if item == "steps":
             found |= _numbers(rows, curves, study)
     return found
@@ -79,7 +87,7 @@ def state(item: str, rows: Sequence[Row]) -> str:
     return f"Complete seeds: {', '.join(counts)} (`fedwave reproduce {item}`)."
 
 
-def _block(item: str, rows: Sequence[Row], study: Sequence[JudgedPart]) -> list[str]:
+def _block(item: str, rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedPart]) -> list[str]:
     if not rows:
         return ["No seed of this item is complete yet.", "Nothing is shown, and nothing is concluded."]
     texts = [
@@ -88,21 +96,52 @@ def _block(item: str, rows: Sequence[Row], study: Sequence[JudgedPart]) -> list[
         if (FOLDER / item / f"{name}.png").exists()
     ]
     if item == "rates":
-        texts.append(_best(rows))
+        texts.append(_best(rows, curves))
+    if item == "scales":
+        texts.append(markdown_table(*scales_table(rows)))
     return [*texts, markdown_table(*study_table(study))] if study else texts
 
 
-def _best(rows: Sequence[Row]) -> str:
-    """Return each scheme's best rate, by the seeds that choose."""
+def _best(rows: Sequence[Row], curves: Sequence[Row]) -> str:
+    """Return each scheme's best rate, by the seeds that choose, and the largest that is stable on all."""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        limits = stable_rates(_losses(rows, curves, dataset))
+        stable = ", ".join(
+            f"{scheme} {'none' if math.isnan(rate) else f'{rate:g}'}" for scheme, rate in limits.items()
+        )
         best = ", ".join(f"{scheme} {rate:g}" for scheme, rate in best_rates(rows, dataset).items())
         judging = sorted(judging_seeds(rows, dataset))
         seeds = f"{judging[0]} to {judging[-1]}" if judging else "none"
         lines.append(
-            f"Best β on {DATASETS[dataset]}, by the seeds before those that compare ({seeds}): {best}."
+            f"Best β on {DATASETS[dataset]}, by the seeds before those that compare ({seeds}): {best}. "
+            f"Largest β without a rise of the loss by a quarter, of all seeds: {stable}."
         )
     return "\n\n".join(lines)
+
+
+def _losses(
+    rows: Sequence[Row], curves: Sequence[Row], dataset: str
+) -> Iterator[tuple[str, float, list[float]]]:
+    """Yield scheme, rate and training loss by rounds; of a run that diverged it ends in infinity."""
+    diverged = {
+        (row["scheme"], row["value"], row["seed"]) for row in rows if not math.isfinite(row["accuracy"])
+    }
+    for row in curves:
+        if (row["dataset"], row["curve"]) == (dataset, "training_loss"):
+            losses = [value for name, value in row.items() if name.startswith("round_")]
+            is_lost = (row["scheme"], row["value"], row["seed"]) in diverged
+            yield row["scheme"], row["value"], [*losses, math.inf] if is_lost else losses
+
+
+def slow_cells() -> str:
+    """Return in how many cells of Figure 7 computing alone takes longer than the paper's longest round."""
+    times: dict[int, float] = {}
+    for row in read_rows(FOLDER / "fig-7" / SEEDS):
+        if row["scheme"] == NORMALISED[0] and row["received"] == 0:
+            times[row["seed"]] = min(row["delay_s"], times.get(row["seed"], math.inf))
+    slow = sum(time > TIMES_OF_FIGURE_7[-1] for time in times.values())
+    return f"{slow} of {len(times)} cells"
 
 
 def _numbers(rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedPart]) -> dict[str, str]:

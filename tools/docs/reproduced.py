@@ -24,6 +24,7 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.seed_tables import CURVES, SEEDS, TEST_READINGS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
+from tools.docs.claims_in_words import ORDERS, orders_in_words, sentences
 from tools.docs.nufm_page import blocks
 from tools.docs.pages import DOCS
 
@@ -72,9 +73,12 @@ def numbers() -> dict[str, str]:
     for name, own in accuracy.items():
         mean = interval(list(own.values()))
         found[_key(name)] = f"{points(mean.mean, mean.half_width)} %"
-    for dataset, prefix in ((DATASET, ""), (HARDEST_DATASET, "hardest_")):
+    for dataset, prefix, others in (
+        (DATASET, "", ("FedAvg",)),
+        (HARDEST_DATASET, "hardest_", ("Per-FedAvg", "FedAvg")),
+    ):
         leader = _accuracies(tables, dataset)
-        for other in ("Per-FedAvg", "FedAvg"):
+        for other in others:
             lead = interval([a - b for a, b in paired(leader["NUFM"], leader[other]).values()])
             found[f"{prefix}nufm_minus_{_key(other)}"] = _signed(lead)
         found[f"{prefix}seeds"] = str(lead.count)
@@ -86,7 +90,9 @@ def numbers() -> dict[str, str]:
         stepped = readings_of_local_steps([row for row in tables.rows["fig-3"] if row["dataset"] == dataset])
         lead = next(one.lead for one in stepped if one.name == f"τ = {LEADS_WITH[-1]}")
         found[f"{prefix}accuracy_lead_with_{LEADS_WITH[-1]}"] = _signed(lead)
-    for reading in readings_of_the_test(read_rows(FOLDER / "table-2" / TEST_READINGS)):
+    tested = readings_of_the_test(read_rows(FOLDER / "table-2" / TEST_READINGS))
+    found["training_orders"] = orders_in_words(one for one in tested if one.name == ON_TRAINING_DEVICES)
+    for reading in tested:
         prefix = PREFIXES.get(reading.dataset)
         if prefix is not None and reading.name == ON_TRAINING_DEVICES:
             leads = {"nufm_minus_per_fedavg": reading.lead, "per_fedavg_minus_fedavg": reading.last_lead}
@@ -99,11 +105,13 @@ def numbers() -> dict[str, str]:
             found["wide_nufm_minus_per_fedavg"] = _signed(one.lead)
             found["wide_per_fedavg_minus_fedavg"] = _signed(one.last_lead)
             found["wide_nufm_minus_fedavg"] = _signed(one.other_lead)
+            found["wide_order"] = ORDERS[one.order].removesuffix(" on")
     leads = accuracy["NUFM"], accuracy["Per-FedAvg"], accuracy["FedAvg"]
     for key, (better, worse) in {"one_run": leads[:2], "one_run_other": leads[1:]}.items():
         lead = interval([a - b for a, b in paired(better, worse).values()])
         found[key] = f"{points(lead.mean, lead.prediction, sign='+')} points"
     found |= blocks()
+    found |= sentences(tables, judge(tables))
     found["trained_otherwise"] = ". ".join(summary(dataset, own) for dataset, own in trained.items())
     found["trained_seeds"] = str(min(one.lead.count for own in trained.values() for one in own))
     found["steps_seeds"] = str(len({row["seed"] for row in tables.rows["fig-3"]}))

@@ -20,6 +20,7 @@ from fedwave.reproduce.report_tables import (
     figures_table,
     parts_table,
     readings_table,
+    scales_table,
     steps_table,
     study_table,
 )
@@ -140,6 +141,8 @@ def _tables(one: Written) -> list[tuple[Sequence[str], Table]]:
         tables.append(([MEDIANS_NOTE], figures_table(one.rows, CELL_FIGURES)))
     if one.item.name == "beyond":
         tables.append(([], figures_table(one.rows, GRADIENT_FIGURES)))
+    if one.item.name == "scales":
+        tables.append(([MEDIANS_NOTE], scales_table(one.rows)))
     if one.study:
         tables.append(([STUDIED], study_table(one.study)))
     before = [READ_AS[one.item.name]] if one.readings else []

@@ -9,12 +9,13 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 from fedwave.intervals import Interval, Ratio, interval, short_number
+from fedwave.reproduce.cell_claims import SLOPE_OF_FIGURE_7, TIMES_OF_FIGURE_7
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.learning_claims import TABLE_2
-from fedwave.reproduce.parts import Part
+from fedwave.reproduce.parts import Part, log_slopes
 from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.scheme_styles import DATASETS, shown_scheme
-from fedwave.reproduce.seed_tables import Row, paired
+from fedwave.reproduce.seed_tables import Row, Tables, paired
 from fedwave.reproduce.studies import finding
 from fedwave.reproduce.verdicts import AGAINST, HOLDS, OPEN, SMALL, SMALLER, JudgedClaim, JudgedPart
 from fedwave.runs.inference import most_often
@@ -165,6 +166,34 @@ def study_table(study: Sequence[JudgedPart]) -> Table:
             ]
         )
     return header, table
+
+
+def scales_table(rows: Sequence[Row]) -> Table:
+    """Return for each scale of u and each D_i the time at both ends of Figure 7, and its slope beside them.
+
+    The slope is of logarithms over eta_1; “one run” says whether the paper's could have been one of ours.
+    """
+    tables = Tables({"": rows})
+    weights = tables.values("")
+    ends = (weights[0], weights[-1]) if weights else ()
+    table = []
+    for scheme in dict.fromkeys(row["scheme"] for row in rows):
+        times = [tables.by_seed("", "delay_s", scheme=scheme, value=weight) for weight in ends]
+        slope = interval(list(log_slopes(tables, "", "delay_s", weights, scheme=scheme).values()))
+        is_in = abs(slope.mean - SLOPE_OF_FIGURE_7) <= slope.prediction
+        table.append(
+            [
+                scheme.partition(", ")[2],
+                *(_over_seeds(list(own.values()), "delay_s") for own in times),
+                str(slope).replace("-", "−"),
+                "too few seeds" if slope.count < 2 else "inside" if is_in else "outside",
+                len(times[0]),
+            ]
+        )
+    said = [f"time at η₁ = {end:g}" for end in ends]
+    table.insert(0, ["the paper", *(f"{time:g}" for time in TIMES_OF_FIGURE_7), f"{SLOPE_OF_FIGURE_7:.3f}"])
+    table[0] += [""] * 2
+    return ("u and D_i", *said, "slope of log T, 95 %", "the paper's slope as one run", "seeds"), table
 
 
 def points(mean: float, half_width: float, sign: str = "") -> str:
