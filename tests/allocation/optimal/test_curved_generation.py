@@ -115,9 +115,30 @@ def test_a_matching_of_a_smaller_table_is_not_priced_anew():
     profits = search._profits_at(end, 0.2)
     assert profits.total > 0.0
     search._take_in([profits])
+    search._take_in([profits])  # as another node may ask for again
+    assert np.unique(search._table.device).size == search._table.device.size
     assert search._profits_at(end, 0.2) is profits
     with pytest.raises(AssertionError):
         search._profits_at(other, 0.2)
+
+
+def test_a_node_s_bound_counts_devices_that_are_not_in_its_table():
+    """A handful of weak devices in the table: all that the node is worth lies outside."""
+    _, problem = hard_families(1500, 12, 3)[0]
+    problem = with_link(problem, "errors")
+    search = CurvedGeneration(problem, np.arange(1500))
+    lines = search._touching(0.2)
+    ends = ends_of(search, lines)
+    node = search._node(0.15, 0.25, 0.15, lines, *ends)
+    every = BranchAndBound(problem, candidate_pairs(problem))
+    touching = every._touching(0.2)
+    best = every._node(0.15, 0.25, 0.15, touching, *ends_of(every, touching)).upper_bound
+    assert search._lacks_devices(node)
+    assert node.upper_bound >= best - 1e-9
+
+
+def ends_of(search, lines):
+    return [search._match(lines, snr, 0.15) for snr in (0.15, 0.25)]
 
 
 def test_the_search_is_chosen_by_the_size_of_the_problem():

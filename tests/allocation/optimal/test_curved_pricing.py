@@ -50,6 +50,7 @@ def expected_profits(problem, device, duals):
 def test_columns_outside_make_what_their_tangents_say(index, link, snr, monkeypatch):
     monkeypatch.setattr(curved_pricing, "_STAND_IN_PAIRS", 800)  # groups of four, and of 64
     monkeypatch.setattr(curved_pricing, "_CHUNK_PAIRS", 200)
+    monkeypatch.setattr(curved_pricing, "_CLASSES", 2)
     problem = problem_of(index, link)
     inside = np.arange(0, 400, 9)
     pricing = CurvedPricing(problem, useful_devices(problem, None))
@@ -109,6 +110,23 @@ def test_the_best_device_of_each_block_is_among_those_found(monkeypatch):
     (found,) = pricing.profits([duals])
     assert np.unique(found.device).size < np.count_nonzero(expected_profits(problem, np.arange(400), duals))
     assert set(found.block.tolist()) == set(range(7))
+
+
+@pytest.mark.parametrize("index", [0, 2])
+def test_who_is_not_looked_at_counts_with_its_bound(index, monkeypatch):
+    problem = problem_of(index, "errors")
+    inside = np.arange(0, 400, 50)
+    duals = duals_at(problem, inside, 0.2, 0.2, 0.2)
+    monkeypatch.setattr(curved_pricing, "_CHUNK_PAIRS", 7)  # one device at a time,
+    monkeypatch.setattr(curved_pricing, "_ENOUGH", 0)  # and the first that makes a profit is enough
+    pricing = CurvedPricing(problem, np.arange(400))
+    pricing.take_inside(inside)
+    (found,) = pricing.profits([duals])
+    assert np.unique(found.device).size == 1
+    assert (
+        found.total
+        >= np.sort(expected_profits(problem, np.setdiff1d(np.arange(400), inside), duals))[-7:].sum()
+    )
 
 
 def test_what_is_kept_is_bounded_and_forgotten_without_a_trace(monkeypatch):
