@@ -74,7 +74,7 @@ def numbers() -> dict[str, str]:
         mean = interval(list(own.values()))
         found[_key(name)] = f"{points(mean.mean, mean.half_width)} %"
     for dataset, prefix, others in (
-        (DATASET, "", ("FedAvg",)),
+        (DATASET, "", ("Per-FedAvg", "FedAvg")),
         (HARDEST_DATASET, "hardest_", ("Per-FedAvg", "FedAvg")),
     ):
         leader = _accuracies(tables, dataset)
