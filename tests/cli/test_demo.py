@@ -54,7 +54,8 @@ def test_it_goes_on_and_leaves_nobodys_files(command: Command) -> None:
     other = command("demo", "-s", "num_rounds=2", "--jobs", "1", "--seeds", "4")
     assert other.code == 2
     assert other.stderr == (
-        "error: demo/digits-ural-seed4 holds a run of other settings: num_rounds. Put these runs elsewhere: --out demo-2.\n"
+        "error: demo/digits-ural-seed4 holds a run of other settings: num_rounds. "
+        "Put these runs elsewhere: --out demo-2.\n"
     )
 
 
