@@ -74,3 +74,17 @@ def test_lists_read_as_prose() -> None:
     assert [listed(own) for own in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         "", "a", "a and b", "a, b and c",
     ]  # fmt: skip
+
+
+def test_scales_at_which_time_surely_rises_are_counted() -> None:
+    varied = []
+    for scheme, exponent in (("raw u", 0.2), ("mean |u| = 10", -0.2)):
+        for weight in (0.5, 1.0, 2.5):
+            labels = {"parameter": "energy_weight", "value": weight}
+            varied += rows(
+                f"URAL (optimal), {scheme}", **labels, energy_j=5.0, delay_s=2.0 * weight**exponent
+            )
+    for row in varied:  # no slope is the same for all seeds
+        row["delay_s"] *= 1.0 + 0.001 * row["seed"] * row["value"]
+    tables = Tables({"scales": varied})
+    assert sentences(tables, judge(tables))["scales_rising"] == "1 of 2"

@@ -15,7 +15,7 @@ from fedwave.reproduce.readings import Reading
 from fedwave.reproduce.report_tables import part_measured
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import Tables, paired
-from fedwave.reproduce.verdicts import JudgedClaim, JudgedPart
+from fedwave.reproduce.verdicts import HOLDS, JudgedClaim, JudgedPart
 
 ORDERS = {
     "yes": "surely seen on",
@@ -38,6 +38,9 @@ def sentences(tables: Tables, claims: Sequence[JudgedClaim]) -> dict[str, str]:
     ):
         own = [part for part in by_name["C3b"].parts if part.part.name.startswith(start)]
         found[key] = in_words(own) if own else "not known, as runs of before lack that loss"
+    rising = [part for part in by_name["C8d"].parts if "slope of log time" in part.part.name]
+    sure = sum(part.decision == HOLDS for part in rising)
+    found["scales_rising"] = f"{sure} of {len(rising)}"
     return found
 
 

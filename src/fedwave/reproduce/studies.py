@@ -50,6 +50,8 @@ def study_of(item: str, rows: Sequence[Row], curves: Sequence[Row] = ()) -> list
 
 def finding(judged: JudgedPart) -> str:
     """Return what a comparison shows, in words that name no claim."""
+    if judged.outcome.is_exact and judged.outcome.mean == 0.0:
+        return "the same"
     return FINDINGS.get(judged.decision, judged.decision)
 
 

@@ -32,6 +32,7 @@ from fedwave.runs.kept_runs import KeptRun
 from fedwave.units import FloatArray
 
 FIRST_WEIGHTS = "first weights "
+FAULTS = {"none": "no faults", "random-labels": "random labels", "upside-down": "upside down"}
 # Leads of the arms by rounds: what is ahead of what, and the colour.
 LEADS = (
     (NUFM, UNIFORM, {"colour": SCHEME_COLOURS["NUFM"]}),
@@ -291,22 +292,24 @@ def faults(found: Found, rows: Sequence[Row]) -> Chart:
     """By kind of fault: how often a device at fault is chosen, and the accuracies."""
     del found
     panels = []
-    for kind in distinct(rows, "parameter"):
-        own = [row for row in rows if row["parameter"] == kind]
-        for column, label in (
-            ("accuracy", "held-out accuracy [%]"),
-            ("accuracy_worst_tenth", "the worst tenth's accuracy [%]"),
-            ("faulty_chosen", "rounds in which a device at fault is chosen [%]"),
-        ):
+    kinds = sorted(distinct(rows, "parameter"), key=lambda kind: kind == "none")
+    for column, label in (
+        ("accuracy", "held-out accuracy [%]"),
+        ("accuracy_worst_tenth", "the worst tenth's accuracy [%]"),
+        ("faulty_chosen", "rounds with a faulty device [%]"),
+    ):
+        for kind in kinds:
+            own = [row for row in rows if row["parameter"] == kind and math.isfinite(row[column])]
             values = {
                 scheme: {r["seed"]: [100.0 * r[column]] for r in own if r["scheme"] == scheme}
                 for scheme in distinct(own, "scheme")
             }
-            if all(math.isfinite(one[0]) for by_seed in values.values() for one in by_seed.values()):
+            if PER_FEDAVG in values:
                 series = paired_series((0.0,), values, STYLES, reference=PER_FEDAVG)
-                panels.append(ChartPanel(kind, label, "", series, kind="dots"))
+                title = FAULTS.get(kind, kind)
+                panels.append(ChartPanel(title, label, "", series, kind="dots"))
     caption = INTERVALS.format(PER_FEDAVG).replace("curve", "dot").replace("band", "line")
-    return Chart("faults", "Training devices at fault", caption, tuple(panels), 3)
+    return Chart("faults", "Training devices at fault", caption, tuple(panels), len(kinds))
 
 
 def by_scale(found: Found, rows: Sequence[Row]) -> Chart:
