@@ -168,7 +168,7 @@ def test_the_findings_of_the_notebooks_carry_their_numbers():
 
 
 def test_every_measurement_is_shown_and_has_a_command_and_a_caveat():
-    shown = {name for page in PAGES for name in marked(page.read_text(encoding="utf-8"))}
+    shown = {name for page in (*PAGES, *NOTEBOOKS) for name in marked(page.read_text(encoding="utf-8"))}
     for group, entries in measurements().items():
         assert set(ABOUT) < set(entries), group
         assert all(entries.values()), group

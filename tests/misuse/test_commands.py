@@ -31,7 +31,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 WORDS = [
-    (["frobnicate"], 'There is no command "frobnicate". Choose one of: new, run, '),
+    (["frobnicate"], 'There is no command "frobnicate". Choose one of: demo, new, run, '),
     (["run", "--nope"], "There is no option --nope"),
     (["run", "digits/nufm", "digits/nufm"], "Got unexpected extra argument"),
     (["run", "digits/nufm", "--seed", "x"], "Invalid value for '--seed'"),

@@ -290,5 +290,5 @@ def test_what_is_no_dataset_or_no_counts_is_refused(folder: Path) -> None:
         build_simulation(load_experiment("own.toml", ["data.dataset.kind=my_parts:nothing"]))
     with pytest.raises(DataError, match=r"must return counts of shape \(devices, 3\) or a split, got None"):
         build_simulation(load_experiment("own.toml", ["partition.kind=my_parts:nothing"]))
-    with pytest.raises(ConfigError, match="selection.policy.kind"):
+    with pytest.raises(ConfigError, match='there is no selection policy "nothing"'):
         load_experiment("own.toml", ["selection.policy.kind=nothing"])

@@ -59,6 +59,7 @@ def test_a_run_that_was_killed_and_resumed_is_held_whole_and_no_round_twice(
     """The observer kills in round 3, before the trackers hear of it; the checkpoint is of round 2."""
     for name in ("MLFLOW_TRACKING_URI", "WANDB_MODE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("WANDB_SERVICE", raising=False)  # the killed process has one of its own
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "run")], env=environment, check=False
