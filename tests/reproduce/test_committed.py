@@ -115,7 +115,13 @@ def test_a_second_implementation_follows_the_scales_of_u_too(tmp_path) -> None:
 @needs_results
 def test_the_committed_reports_show_the_committed_verdicts() -> None:
     for name, cell in (("README.md", "| {} | {} |"), ("report.html", '<td>{}</td><td><span class="verdict')):
-        text = (FOLDER / name).read_text(encoding="utf-8").replace("\u00a0", " ").replace("&#x27;", "'").replace("\\|", "|")
+        text = (
+            (FOLDER / name)
+            .read_text(encoding="utf-8")
+            .replace("\u00a0", " ")
+            .replace("&#x27;", "'")
+            .replace("\\|", "|")
+        )
         for claim, verdict in {row["claim"]: row["verdict"] for row in table("claims.csv")}.items():
             assert cell.format(claim, verdict) in text
         for row in table("claims.csv"):
