@@ -99,10 +99,12 @@ def test_the_readme_runs_as_it_is_written(project: Path) -> None:
         ["bash", "-euc", script], capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
-    rows = [row for row in map(str.split, done.stdout.splitlines()) if row[:1] in (["URAL"], ["Greedy"])]
-    assert [row[0] for row in rows if row[-3:] == ["3", "of", "3"]] == ["URAL", "Greedy"]
+    reached = [line for line in done.stdout.splitlines() if line.split()[-3:] == ["3", "of", "3"]]
+    assert sorted(line.split()[0] for line in reached) == ["NUFM-Greedy", "Threshold", "URAL"]
+    assert "difference and ratio to URAL (optimal) on the same seeds" in done.stdout
     assert "warning" not in done.stderr
-    assert len(list((project / "runs").iterdir())) == 6
+    assert len(list(project.glob("runs/*/summary.json"))) == 1
+    assert len(list(project.glob("study/*/summary.json"))) == 9
     code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     subprocess.run([sys.executable, "-c", code], check=True, env={**environment, "MPLBACKEND": "agg"})
     assert (project / "runs" / "from-python" / "summary.json").is_file()
