@@ -30,6 +30,7 @@ from fedwave.reproduce.readings import (
     readings_of_the_test,
     readings_of_training,
 )
+from fedwave.reproduce.scale_charts import by_scale
 from fedwave.reproduce.seed_tables import (
     CURVES,
     SEEDS,
@@ -47,7 +48,6 @@ from fedwave.reproduce.studies import study_of
 from fedwave.reproduce.study_charts import (
     accuracy_by_first_weights,
     accuracy_by_rate,
-    by_scale,
     faults,
     lead_by_rate,
     step_arms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fedwave.reproduce.scheme_styles import STYLES, shown_scheme
 from fedwave.reproduce.seed_tables import Row, paired
 from fedwave.reproduce.wanted_runs import WantedRun
 from fedwave.runs.kept_runs import KeptRun
+from fedwave.units import FloatArray
 
 Found = Sequence[tuple[WantedRun, KeptRun]]
 
@@ -139,3 +141,17 @@ def by_scheme(found: Found, values: Callable[[KeptRun], list[float]]) -> dict[st
 def distinct(rows: Sequence[Row], name: str) -> list[Any]:
     """Return the values of a column, each once, in the order of the rows."""
     return list(dict.fromkeys(row[name] for row in rows))
+
+
+def transformed_series(
+    name: str,
+    x: Sequence[float],
+    by_seed: FloatArray,
+    there: Callable[[FloatArray], FloatArray],
+    back: Callable[..., FloatArray],
+    **look: Any,
+) -> Series:
+    """Return a curve whose means and intervals are those of a transform, transformed back."""
+    one = series_over_seeds(name, x, there(by_seed).tolist(), **look)
+    mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
+    return replace(one, mean=mean, low=low, high=high)

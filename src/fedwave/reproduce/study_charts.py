@@ -1,18 +1,15 @@
-"""What NUFM does, as charts: lengths of steps, rates, faults, scales of u and of the first weights."""
+"""What NUFM does, as charts: lengths of steps, rates, faults, and scales of the first weights."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from fedwave.learning.models.base import WEIGHT_STD
 from fedwave.plots.chart import Chart, ChartPanel, Series, paired_series, series_over_seeds
-from fedwave.plots.style import COLOURS, SCHEME_COLOURS
-from fedwave.reproduce.cell_claims import TIMES_OF_FIGURE_7
+from fedwave.plots.style import SCHEME_COLOURS
 from fedwave.reproduce.items import EVERYBODY, LEARNERS
 from fedwave.reproduce.panels import (
     INTERVALS,
@@ -21,6 +18,7 @@ from fedwave.reproduce.panels import (
     Found,
     distinct,
     lead_series,
+    transformed_series,
     varied_panel,
 )
 from fedwave.reproduce.profile import ROUND_OF_THE_PAPER
@@ -148,21 +146,7 @@ def _of_nufm(
     """Return NUFM's curve by rounds, of a transform."""
     values = np.array(rows, dtype=np.float64)
     rounds = range(1, values.shape[1] + 1)
-    return _transformed(NUFM, rounds, values, there, back, colour=SCHEME_COLOURS["NUFM"])
-
-
-def _transformed(
-    name: str,
-    x: Sequence[float],
-    by_seed: FloatArray,
-    there: Callable[[FloatArray], FloatArray],
-    back: Callable[..., FloatArray],
-    **look: Any,
-) -> Series:
-    """Return a curve whose means and intervals are those of a transform, transformed back."""
-    one = series_over_seeds(name, x, there(by_seed).tolist(), **look)
-    mean, low, high = (tuple(back(np.array(own)).tolist()) for own in (one.mean, one.low, one.high))
-    return replace(one, mean=mean, low=low, high=high)
+    return transformed_series(NUFM, rounds, values, there, back, colour=SCHEME_COLOURS["NUFM"])
 
 
 def accuracy_by_rate(found: Found, rows: Sequence[Row]) -> Chart:
@@ -281,11 +265,11 @@ def _over_rates(
     num_stable = sum(rate <= limit for rate in x)
     look = STYLES.get(scheme, {})
     if num_stable:
-        yield _transformed(scheme, x[:num_stable], by_seed[:, :num_stable], there, back, **look)
+        yield transformed_series(scheme, x[:num_stable], by_seed[:, :num_stable], there, back, **look)
     if num_stable < len(x):
         rest = slice(max(num_stable - 1, 0), None)  # the two parts meet at the last stable rate
         name, dashed = f"{scheme}, unstable", {**look, "is_dashed": True}
-        yield _transformed(name, x[rest], by_seed[:, rest], there, back, **dashed)
+        yield transformed_series(name, x[rest], by_seed[:, rest], there, back, **dashed)
 
 
 def faults(found: Found, rows: Sequence[Row]) -> Chart:
@@ -310,69 +294,6 @@ def faults(found: Found, rows: Sequence[Row]) -> Chart:
                 panels.append(ChartPanel(title, label, "", series, kind="dots"))
     caption = INTERVALS.format(PER_FEDAVG).replace("curve", "dot").replace("band", "line")
     return Chart("faults", "Training devices at fault", caption, tuple(panels), len(kinds))
-
-
-def by_scale(found: Found, rows: Sequence[Row]) -> Chart:
-    """What a larger weight of energy does to energy and time, for every scale of u and every D_i."""
-    del found
-    looks = [
-        row | dict(zip(("scale", "samples"), _scale_and_samples(row["scheme"]), strict=True)) for row in rows
-    ]
-    colours = dict(zip(distinct(looks, "scale"), COLOURS, strict=False))
-    panels = []
-    for samples in distinct(looks, "samples"):
-        here = [row for row in looks if row["samples"] == samples]
-        for column, label in (("energy_j", "energy"), ("delay_s", "time")):
-            series = [_to_first(scale, here, column, colour) for scale, colour in colours.items()]
-            if column == "delay_s":
-                ratio = (1.0, TIMES_OF_FIGURE_7[1] / TIMES_OF_FIGURE_7[0])
-                ends = (min(distinct(here, "value")), max(distinct(here, "value")))
-                series.append(
-                    Series(
-                        "the paper, 18.63 → 21.53",
-                        ends,
-                        ratio,
-                        ratio,
-                        ratio,
-                        colour="#777777",
-                        is_dashed=True,
-                    )
-                )
-            panels.append(
-                ChartPanel(
-                    samples,
-                    SYMBOLS["energy_weight"],
-                    f"{label} by that at the smallest η₁",
-                    tuple(one for one in series if one is not None),
-                    has_log_y=column == "energy_j",
-                    mark_y=1.0,
-                )
-            )
-    caption = (
-        "URAL (optimal) by the scale of u and by the samples that Eq. (23) counts: energy and time of a "
-        "round as multiples of those at the smallest η₁ on the same seeds, geometric means with 95 % "
-        "intervals. Where u is small, joules outweigh all contributions, and nobody uploads."
-    )
-    return Chart("scales", "What η₁ does, by the scale of u", caption, tuple(panels), 2)
-
-
-def _scale_and_samples(scheme: str) -> tuple[str, str]:
-    """Return what a scheme of the item ``scales`` says of u, and of D_i."""
-    _, scale, *samples = scheme.split(", ")
-    return scale, f"Eq. (23) counts {samples[0].partition('= ')[2]} samples" if samples else "all samples"
-
-
-def _to_first(scale: str, rows: Sequence[Row], column: str, colour: str) -> Series | None:
-    """Return a figure against the weight, as a multiple of that at the first one on the same seeds."""
-    weights = sorted(distinct(rows, "value"))
-    by_weight = [
-        {row["seed"]: row[column] for row in rows if row["scale"] == scale and row["value"] == weight}
-        for weight in weights
-    ]
-    values = [np.array(own) / own[0] for own in paired(*by_weight).values() if min(own) > 0.0]
-    if not values:
-        return None
-    return _transformed(scale, weights, np.array(values), np.log, np.exp, colour=colour)
 
 
 def accuracy_by_first_weights(found: Found, rows: Sequence[Row]) -> Chart:
