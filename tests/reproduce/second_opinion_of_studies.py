@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -59,34 +58,34 @@ def steps(folder: Path) -> list[tuple[str, list[float], float]]:
     return found
 
 
+SCHEMES = ("NUFM", "Per-FedAvg", "FedAvg", "Everybody")
+
+
 def rates(folder: Path) -> list[tuple[str, list[float], float]]:
     table = Table(folder / "seeds.csv")
     found = []
     for dataset in dict.fromkeys(row["dataset"] for row in table.rows):
         own = [row for row in table.rows if row["dataset"] == dataset]
         seeds = sorted({int(row["seed"]) for row in own})
-        choosing, comparing = seeds[: len(seeds) // 2], seeds[len(seeds) // 2 :]
         accuracy = {
             (row["scheme"], float(row["value"]), int(row["seed"])): float(row["accuracy"] or 0.0)
             for row in own
         }
         every = sorted({rate for _, rate, _ in accuracy})
+        usual = {(scheme, seed): accuracy[scheme, 0.001, seed] for scheme in SCHEMES for seed in seeds}
         best = {}
-        for scheme in ("NUFM", "Per-FedAvg", "FedAvg", "Everybody"):
-            means = [np.mean([accuracy[scheme, rate, seed] for seed in choosing]) for rate in every]
-            best[scheme] = every[int(np.argmax(means))] if choosing else math.nan
-        if not choosing:
-            continue
+        for scheme in SCHEMES:
+            grid = np.array([[accuracy[scheme, rate, seed] for seed in seeds] for rate in every])
+            for column, seed in enumerate(seeds):
+                if len(seeds) > 1:
+                    chosen = np.argmax(np.delete(grid, column, axis=1).mean(1))
+                    best[scheme, seed] = grid[chosen, column]
         for better, worse in (("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"), ("NUFM", "Everybody")):
-            for words, chosen in (
-                ("at the usual β", dict.fromkeys(best, 0.001)),
-                ("each at its best β", best),
-            ):
-                values = [
-                    100.0 * (accuracy[better, chosen[better], seed] - accuracy[worse, chosen[worse], seed])
-                    for seed in comparing
-                ]
-                found.append((f"accuracy {words}: {better} − {worse} on {NAMES[dataset]}", values, 1.0))
+            for words, own_of in (("at the usual β", usual), ("each at its best β", best)):
+                judged = [seed for seed in seeds if (better, seed) in own_of]
+                values = [100.0 * (own_of[better, seed] - own_of[worse, seed]) for seed in judged]
+                if values:
+                    found.append((f"accuracy {words}: {better} − {worse} on {NAMES[dataset]}", values, 1.0))
     return found
 
 

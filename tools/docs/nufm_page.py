@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fedwave.intervals import interval, ratio_interval
 from fedwave.reproduce.cell_claims import TIMES_OF_FIGURE_7
@@ -17,7 +18,6 @@ from fedwave.reproduce.studies import (
     STUDIES,
     best_rates,
     finding,
-    judging_seeds,
     stable_rates,
     study_of,
 )
@@ -103,21 +103,29 @@ def _block(item: str, rows: Sequence[Row], curves: Sequence[Row], study: Sequenc
 
 
 def _best(rows: Sequence[Row], curves: Sequence[Row]) -> str:
-    """Return each scheme's best rate, by the seeds that choose, and the largest that is stable on all."""
+    """Return each scheme's best rates, for each seed by the others, and the largest that is stable on all."""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         limits = stable_rates(_losses(rows, curves, dataset))
         stable = ", ".join(
             f"{scheme} {'none' if math.isnan(rate) else f'{rate:g}'}" for scheme, rate in limits.items()
         )
-        best = ", ".join(f"{scheme} {rate:g}" for scheme, rate in best_rates(rows, dataset).items())
-        judging = sorted(judging_seeds(rows, dataset))
-        seeds = f"{judging[0]} to {judging[-1]}" if judging else "none"
+        best = ", ".join(
+            f"{scheme} {_counted(own.values())}" for scheme, own in best_rates(rows, dataset).items()
+        )
         lines.append(
-            f"Best β on {DATASETS[dataset]}, by the seeds before those that compare ({seeds}): {best}. "
+            f"Best β on {DATASETS[dataset]}, for each seed by the accuracy of all others: {best}. "
             f"Largest β without a rise of the loss by a quarter, of all seeds: {stable}."
         )
     return "\n\n".join(lines)
+
+
+def _counted(rates: Collection[float]) -> str:
+    """Return the rates that were chosen, the most frequent first; with counts if they are several."""
+    counts = Counter(rates).most_common()
+    if len(counts) <= 1:
+        return f"{counts[0][0]:g}" if counts else "none"
+    return " or ".join(f"{rate:g} ({count} times)" for rate, count in counts)
 
 
 def _losses(

@@ -220,8 +220,7 @@ def readings(profile: Profile) -> list[FigurePoint]:
 def rates(profile: Profile) -> list[FigurePoint]:
     """Accuracy and loss against beta, for the learners and for the mean over all training devices.
 
-    Seeds of the first half choose each scheme's best beta, the others compare the schemes at it. The usual
-    beta is Table II's run.
+    The usual beta is Table II's run.
     """
     return [
         replace(_at_rate(profile, dataset, scheme, rate), parameter="meta_lr", value=rate)

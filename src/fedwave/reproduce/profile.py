@@ -80,7 +80,7 @@ PAPER = Profile(
         "fig-5": {"fashion-mnist": 10},
         "fig-6": {"fashion-mnist": 30},
         "fig-7": {"fashion-mnist": 30},
-        "rates": {"fashion-mnist": 10, "cifar-100": 10},
+        "rates": {"fashion-mnist": 10},
         "steps": {"fashion-mnist": 10, "cifar-100": 10, "cifar-10": 5, "tiny-imagenet": 3},
         "robust": {"fashion-mnist": 10},
         "scales": {"fashion-mnist": 10},

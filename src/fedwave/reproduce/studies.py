@@ -83,23 +83,20 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
 
 
 def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
-    """Yield the schemes compared at the usual rate and at their own best, on seeds that did not choose it."""
+    """Yield the schemes compared at the usual rate and each at its best, which the other seeds choose."""
     del curves
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        judging = judging_seeds(rows, dataset)
-        best = best_rates(rows, dataset)
+        at_rate, best = accuracies_by_rate(rows, dataset), best_rates(rows, dataset)
         usual = usual_rate(rows, dataset)
         for better, worse in (("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"), ("NUFM", EVERYBODY)):
-            for what, chosen in (
-                ("at the usual β", dict.fromkeys(best, usual)),
-                ("each at its best β", best),
-            ):
-                if better in chosen and worse in chosen:
-                    own, other = (
-                        _accuracies(rows, dataset, scheme, chosen[scheme], judging)
-                        for scheme in (better, worse)
-                    )
-                    yield _points(f"accuracy {what}: {better} − {worse}{on(dataset)}", own, other)
+            if better in best and worse in best:
+                at_usual = [at_rate[scheme].get(usual, {}) for scheme in (better, worse)]
+                yield _points(f"accuracy at the usual β: {better} − {worse}{on(dataset)}", *at_usual)
+                at_best = [
+                    {seed: at_rate[scheme][rate][seed] for seed, rate in best[scheme].items()}
+                    for scheme in (better, worse)
+                ]
+                yield _points(f"accuracy each at its best β: {better} − {worse}{on(dataset)}", *at_best)
 
 
 def usual_rate(rows: Sequence[Row], dataset: str) -> float:
@@ -108,22 +105,32 @@ def usual_rate(rows: Sequence[Row], dataset: str) -> float:
     return min(own, default=math.nan)
 
 
-def judging_seeds(rows: Sequence[Row], dataset: str) -> set[int]:
-    """Return the later half of the seeds, which compare; the earlier half chooses the rates."""
-    seeds = sorted({row["seed"] for row in rows if row["dataset"] == dataset})
-    return set(seeds[len(seeds) // 2 :])
-
-
-def best_rates(rows: Sequence[Row], dataset: str) -> dict[str, float]:
-    """Return each scheme's rate with the best mean accuracy over the seeds that choose; diverged is 0."""
-    judging = judging_seeds(rows, dataset)
-    sums: dict[str, dict[float, list[float]]] = {}
+def accuracies_by_rate(rows: Sequence[Row], dataset: str) -> dict[str, dict[float, dict[int, float]]]:
+    """Return the accuracies by scheme, rate and seed; a run that diverged gets nothing right."""
+    found: dict[str, dict[float, dict[int, float]]] = {}
     for row in rows:
-        if row["dataset"] == dataset and row["seed"] not in judging:
-            sums.setdefault(row["scheme"], {}).setdefault(row["value"], []).append(_or_zero(row["accuracy"]))
-    return {
-        scheme: max(own, key=lambda rate: sum(own[rate]) / len(own[rate])) for scheme, own in sums.items()
-    }
+        if row["dataset"] == dataset:
+            accuracy = row["accuracy"] if math.isfinite(row["accuracy"]) else 0.0
+            found.setdefault(row["scheme"], {}).setdefault(row["value"], {})[row["seed"]] = accuracy
+    return found
+
+
+def best_rates(rows: Sequence[Row], dataset: str) -> dict[str, dict[int, float]]:
+    """Return for each scheme and seed the rate with the best mean accuracy over all other seeds.
+
+    So no run is judged at a rate that it helped to choose, and yet every seed judges. Of one seed alone
+    there is none.
+    """
+    best: dict[str, dict[int, float]] = {}
+    for scheme, at_rate in accuracies_by_rate(rows, dataset).items():
+        seeds = sorted(set.intersection(*(set(own) for own in at_rate.values())))
+        best[scheme] = {}
+        for judged in seeds if len(seeds) > 1 else ():
+            means = {
+                rate: sum(own[seed] for seed in seeds if seed != judged) for rate, own in at_rate.items()
+            }
+            best[scheme][judged] = max(means, key=lambda rate: means[rate])
+    return best
 
 
 def stable_rates(runs: Iterable[tuple[str, float, Sequence[float]]]) -> dict[str, float]:
@@ -187,20 +194,6 @@ def _after(curves: Sequence[Row], curve: str, after: int, dataset: str, arm: str
         for row in curves
         if (row["dataset"], row["scheme"], row["curve"]) == wanted
     }
-
-
-def _accuracies(rows: Sequence[Row], dataset: str, scheme: str, rate: float, seeds: set[int]) -> BySeed:
-    """Return a scheme's accuracies at a rate on these seeds; a run that diverged gets nothing right."""
-    wanted = (dataset, scheme, rate)
-    return {
-        row["seed"]: _or_zero(row["accuracy"])
-        for row in rows
-        if (row["dataset"], row["scheme"], row["value"]) == wanted and row["seed"] in seeds
-    }
-
-
-def _or_zero(accuracy: float) -> float:
-    return accuracy if math.isfinite(accuracy) else 0.0
 
 
 def _loss(name: str, values: BySeed) -> Part:
