@@ -86,6 +86,9 @@ def test_the_ranges_left_hold_the_optimum_or_it_is_the_incumbent(seed: int) -> N
     best = best_areas(problem) + computing_cost(problem, 0.0)
     bound = max([search.value, search.pruned, *(-node.priority for node in left)])
     assert best <= bound + 1e-6 * (1.0 + abs(best))
-    assert all(first_s <= node.first_s < node.last_s <= last_s for node in left)
-    assert all(node.first_s <= node.guess_s <= node.last_s and node.price > 0.0 for node in left)
+    assert all(first_s <= node.within.first_s < node.within.last_s <= last_s for node in left)
+    assert all(
+        node.within.first_s <= node.within.guess_s <= node.within.last_s and node.within.price > 0.0
+        for node in left
+    )
     assert [node.priority for node in left][:1] == sorted(node.priority for node in left)[:1]

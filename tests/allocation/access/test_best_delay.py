@@ -11,6 +11,7 @@ from fedwave.allocation.access.area_price import Priced, at_price, best_price
 from fedwave.allocation.access.band import Band, slots
 from fedwave.allocation.access.best_delay import _searched, best_delay, rise
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from tests.allocation.access.access_oracles import alike_problem, hurried_setting
 
 SEEDS = range(20)
@@ -35,8 +36,8 @@ def test_the_saddle_of_a_set_is_its_best_delay(seed: int, way: str) -> None:
     delay = DelayPrice.of(problem)
     kept = band.only(band.at(first_s).can)
     must = np.ones(kept.size, dtype=bool)
-    ends = {"first_s": first_s, "last_s": last_s, "guess_s": here_s, "price": 1.0}
-    found = WAYS[way](kept, must, delay, **ends, max_uploads=None)
+    ends = DelayRange(first_s=first_s, last_s=last_s, guess_s=here_s, price=1.0)
+    found = WAYS[way](kept, must, delay, ends, None)
     others = values_on_a_grid(kept, must, delay, np.linspace(first_s, last_s, 60))
     assert (found is None) == (not others)
     if found is not None:
@@ -52,8 +53,8 @@ def test_both_ways_find_the_same_delay(seed: int) -> None:
     delay = DelayPrice.of(problem)
     kept = band.only(band.at(first_s).can)
     must = np.ones(kept.size, dtype=bool)
-    ends = {"first_s": first_s, "last_s": last_s, "guess_s": here_s, "price": 1.0}
-    quick, slow = (way(kept, must, delay, **ends, max_uploads=None) for way in WAYS.values())
+    ends = DelayRange(first_s=first_s, last_s=last_s, guess_s=here_s, price=1.0)
+    quick, slow = (way(kept, must, delay, ends, None) for way in WAYS.values())
     assert (quick is None) == (slow is None)
     if quick is not None and slow is not None:
         assert value_of(quick, delay) == pytest.approx(value_of(slow, delay), rel=1e-9)
@@ -78,9 +79,9 @@ def test_the_rise_is_a_difference_of_values_at_one_price(seed: int) -> None:
 def test_who_cannot_all_upload_by_the_last_delay_has_none() -> None:
     problem, band, _, _, _, _ = hurried_setting(0)
     first_s = float(band.first_delay_s().max())
-    ends = {"first_s": 0.2 * first_s, "last_s": 0.9 * first_s, "guess_s": 0.5 * first_s, "price": 1.0}
+    ends = DelayRange(first_s=0.2 * first_s, last_s=0.9 * first_s, guess_s=0.5 * first_s, price=1.0)
     must = np.ones(band.size, dtype=bool)
-    assert best_delay(band, must, DelayPrice.of(problem), **ends, max_uploads=None) is None
+    assert best_delay(band, must, DelayPrice.of(problem), ends, None) is None
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -96,8 +97,9 @@ def test_slots_are_at_the_least_priced_value_of_all_prices(seed: int) -> None:
         must[0] = True
     last_s = delay.deadline_s * float(rng.choice([1.0, 0.5]))
     first_s = last_s * float(rng.choice([1e-3, 0.4]))
-    ends = {"first_s": first_s, "last_s": last_s, "guess_s": float(rng.uniform(first_s, last_s))}
-    found = best_delay(band, must, delay, **ends, price=1.0, max_uploads=most)
+    guess_s = float(rng.uniform(first_s, last_s))
+    ends = DelayRange(first_s=first_s, last_s=last_s, guess_s=guess_s, price=1.0)
+    found = best_delay(band, must, delay, ends, most)
     if found is None:
         assert must.any()
         assert float((band.load / band.most_nats)[must].sum()) > last_s * band.width_per_s

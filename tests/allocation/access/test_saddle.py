@@ -11,6 +11,7 @@ import pytest
 from fedwave.allocation.access.area_price import Priced, at_price, best_price
 from fedwave.allocation.access.band import Band, shared_band
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from fedwave.allocation.access.saddle import _Walk, newton_saddle
 from tests.allocation.access.access_oracles import FEATURES, alike_problem
 
@@ -45,10 +46,7 @@ def found_in(seed: int, price: float = 1.0) -> tuple[Priced | None, Band, DelayP
         band,
         np.zeros(band.size, dtype=bool),
         delay,
-        first_s=first_s,
-        last_s=last_s,
-        start_s=guess_s,
-        start_price=price,
+        DelayRange(first_s=first_s, last_s=last_s, guess_s=guess_s, price=price),
     )
     return found, band, delay, first_s, last_s
 
@@ -96,8 +94,8 @@ def test_few_looks_find_most_saddles_of_a_narrow_range(monkeypatch: pytest.Monke
         known = best_price(band.at(middle_s), nobody, start=1.0)
         assert known is not None
         if known.price > 0.0:
-            ends = {"first_s": first_s, "last_s": last_s, "start_s": middle_s}
-            failed += newton_saddle(band, nobody, delay, **ends, start_price=known.price) is None
+            ends = DelayRange(first_s=first_s, last_s=last_s, guess_s=middle_s, price=known.price)
+            failed += newton_saddle(band, nobody, delay, ends) is None
     assert failed <= 12
     assert len(looks) <= 8 * len(SEEDS)
 
@@ -109,11 +107,12 @@ def test_a_wrong_price_to_begin_with_leads_to_the_same_saddle_of_a_set(factor: f
         band, delay, first_s, last_s, _ = some_range(seed)
         band = band.only(band.first_delay_s() < 0.9 * first_s)
         must = np.ones(band.size, dtype=bool)
-        ends = {"first_s": first_s, "last_s": last_s, "start_s": np.sqrt(first_s * last_s)}
-        right = newton_saddle(band, must, delay, **ends, start_price=1.0)
+        middle_s = float(np.sqrt(first_s * last_s))
+        ends = DelayRange(first_s=first_s, last_s=last_s, guess_s=middle_s, price=1.0)
+        right = newton_saddle(band, must, delay, ends)
         if right is None:
             continue
-        found = newton_saddle(band, must, delay, **ends, start_price=factor * right.price)
+        found = newton_saddle(band, must, delay, replace(ends, price=factor * right.price))
         if found is not None:
             value, other = (one.bound - delay.cost(one.moment.delay_s) for one in (right, found))
             assert found.moment.delay_s == pytest.approx(right.moment.delay_s, rel=1e-6)

@@ -21,6 +21,7 @@ from fedwave.allocation.access.band_lines import BandLines
 from fedwave.allocation.access.band_sweep import Sweep, sweep
 from fedwave.allocation.access.best_delay import best_delay
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from fedwave.allocation.access.nats import energy
 from fedwave.allocation.access.proof import Gap, Proof
 from fedwave.units import BoolArray, FloatArray, IntArray
@@ -43,13 +44,10 @@ class BandPlan:
 @dataclass(order=True)
 class _Node:
     priority: float  # minus its bound
-    first_s: float
-    last_s: float
+    within: DelayRange
     must: BoolArray = field(compare=False)
     band: Band = field(compare=False)  # those that are in or open
     index: IntArray = field(compare=False)
-    price: float = field(compare=False)
-    guess_s: float = field(compare=False)
 
 
 class BandSearch:
@@ -118,8 +116,10 @@ class BandSearch:
         slope = self.delay.slope(math.sqrt(first_s * last_s))
         start = slope / self.band.width_per_s or self.band.hold_price or 1.0
         if self.band.has_slots:  # what slots are worth knows no delay: smaller ranges bound it no better
-            guess_s = math.sqrt(first_s * last_s)
-            return [_Node(-gap.scale, first_s, last_s, nobody, self.band, everybody, start, guess_s)]
+            within = DelayRange(
+                first_s=first_s, last_s=last_s, guess_s=math.sqrt(first_s * last_s), price=start
+            )
+            return [_Node(-gap.scale, within, nobody, self.band, everybody)]
         edges = np.exp(np.linspace(math.log(first_s), math.log(last_s), _GRID + 1))
         edges[0], edges[-1] = first_s, last_s
         lows, highs = edges[:-1], edges[1:]
@@ -140,17 +140,7 @@ class BandSearch:
             if lows.size <= 1:
                 break
         heap = [
-            _Node(
-                -float(bounds[r]),
-                float(lows[r]),
-                float(highs[r]),
-                nobody,
-                self.band,
-                everybody,
-                float(prices[r]),
-                float(seen.delay_s[r]),
-            )
-            for r in range(lows.size)
+            _Node(-float(bounds[r]), seen.range_of(r), nobody, self.band, everybody) for r in range(lows.size)
         ]
         heapq.heapify(heap)
         return heap
@@ -159,28 +149,15 @@ class BandSearch:
         """Make an incumbent of who uploads in the range with the best priced value."""
         best = int(np.argmax(seen.value))
         if float(seen.value[best]) > self.value:
-            self._try_set(
-                np.flatnonzero(seen.chosen[best]),
-                first_s=float(seen.first_s[best]),
-                guess_s=float(seen.delay_s[best]),
-                price=float(seen.price[best]),
-            )
+            self._try_set(np.flatnonzero(seen.chosen[best]), seen.range_of(best))
 
     def _process(self, node: _Node, gap: Gap) -> list[_Node]:
         self.num_nodes += 1
-        found = best_delay(
-            node.band,
-            node.must,
-            self.delay,
-            first_s=node.first_s,
-            last_s=node.last_s,
-            guess_s=node.guess_s,
-            price=node.price,
-            max_uploads=self.max_uploads,
-        )
+        within = node.within
+        found = best_delay(node.band, node.must, self.delay, within, self.max_uploads)
         if found is None:
             return []
-        lines = BandLines.of(found, node.must, node.first_s, node.last_s, self.delay, self.max_uploads)
+        lines = BandLines.of(found, node.must, within.first_s, within.last_s, self.delay, self.max_uploads)
         bound = min(lines.bound(), -node.priority)
         self._try(node, found, lines)
         if bound <= gap.allowed(self.value):
@@ -193,7 +170,7 @@ class BandSearch:
             band = band.only(keep)
         loose = np.flatnonzero(~must)
         priced_value = found.bound - self.delay.cost(found.moment.delay_s)
-        first_s, last_s = self._narrowed(band, must, node.first_s, node.last_s)
+        first_s, last_s = self._narrowed(band, must, within.first_s, within.last_s)
         if first_s > last_s:
             return []
 
@@ -204,12 +181,13 @@ class BandSearch:
             if not low <= delay_s <= high:
                 known_s = self.found[2] if self.found is not None else 0.0
                 delay_s = known_s if low < known_s < high else math.sqrt(low * high)
-            return _Node(-bound, low, high, kept_must, kept_band, kept_index, found.price, delay_s)
+            own = DelayRange(first_s=low, last_s=high, guess_s=delay_s, price=found.price)
+            return _Node(-bound, own, kept_must, kept_band, kept_index)
 
         if loose.size == 0 and (is_in.any() or is_out.any()):
             return [child(first_s, last_s, must)]
         is_raised = bound - priced_value > 0.5 * (bound - self.value)
-        progress = (found.moment.delay_s - node.first_s) / max(node.last_s - node.first_s, 1e-300)
+        progress = (found.moment.delay_s - within.first_s) / max(within.last_s - within.first_s, 1e-300)
         raises = np.where(must, 0.0, lines.raised(found.worth, progress)[keep])
         has_room = self.max_uploads is None or band.size <= self.max_uploads
         is_one = is_raised and has_room and raises.max(initial=0.0) > 0.5 * raises.sum()
@@ -281,11 +259,11 @@ class BandSearch:
 
     def _try_near(self, node: _Node, chosen: BoolArray, found: Priced, lines: BandLines) -> None:
         if lines.bound_of(chosen) > self.value:
-            self._try_set(
-                node.index[chosen], first_s=node.first_s, guess_s=found.moment.delay_s, price=found.price
-            )
+            near = replace(node.within, guess_s=found.moment.delay_s, price=found.price)
+            self._try_set(node.index[chosen], near)
 
-    def _try_set(self, index: IntArray, *, first_s: float, guess_s: float, price: float) -> None:
+    def _try_set(self, index: IntArray, near: DelayRange) -> None:
+        """Make an incumbent of a set at its own best delay, which may lie before or after those nearby."""
         key = index.tobytes()
         if index.size == 0 or key in self._tried:
             return
@@ -293,19 +271,10 @@ class BandSearch:
         band = self.band.only(index)
         must = np.ones(index.size, dtype=bool)
         own_s, last_s = self._narrowed(band, must, 0.0, self.delay.latest_s(float(band.contribution.sum())))
-        first_s = max(own_s, first_s * 1e-3)
-        if first_s > last_s:
+        within = replace(near, first_s=max(own_s, near.first_s * 1e-3), last_s=last_s)
+        if within.first_s > last_s:
             return
-        best = best_delay(
-            band,
-            must,
-            self.delay,
-            first_s=first_s,
-            last_s=last_s,
-            guess_s=guess_s,
-            price=price,
-            max_uploads=self.max_uploads,
-        )
+        best = best_delay(band, must, self.delay, within, self.max_uploads)
         if best is None:
             return
         if best.demand > band.width_per_s * self.delay.deadline_s:  # by rounding: a price a little higher

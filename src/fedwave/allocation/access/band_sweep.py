@@ -13,6 +13,7 @@ import numpy as np
 from fedwave.allocation.access.band import Band, Moment
 from fedwave.allocation.access.band_lines import line_ends
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from fedwave.allocation.access.groups import Groups
 from fedwave.units import BoolArray, FloatArray
 
@@ -36,6 +37,15 @@ class Sweep:
     def rows(self, keep: BoolArray) -> Sweep:
         """Return some of the ranges."""
         return Sweep(**{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})
+
+    def range_of(self, row: int) -> DelayRange:
+        """Return a range, to be searched from where its tangents touch."""
+        return DelayRange(
+            first_s=float(self.first_s[row]),
+            last_s=float(self.last_s[row]),
+            guess_s=float(self.delay_s[row]),
+            price=float(self.price[row]),
+        )
 
 
 def sweep(

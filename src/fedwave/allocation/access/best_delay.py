@@ -11,6 +11,7 @@ import math
 from fedwave.allocation.access.area_price import Priced, at_price, best_price
 from fedwave.allocation.access.band import Band
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from fedwave.allocation.access.saddle import newton_saddle
 from fedwave.units import BoolArray
 
@@ -19,64 +20,30 @@ _CLOSE = 1e-12  # relative
 
 
 def best_delay(
-    band: Band,
-    must: BoolArray,
-    delay: DelayPrice,
-    *,
-    first_s: float,
-    last_s: float,
-    guess_s: float,
-    price: float,
-    max_uploads: int | None,
+    band: Band, must: BoolArray, delay: DelayPrice, within: DelayRange, max_uploads: int | None
 ) -> Priced | None:
     """Return the uploads at the delay in the range where their priced value less D is largest.
 
-    None where those that must upload cannot. The guesses of delay and price may be wrong.
+    None where those that must upload cannot.
     """
     if must.any():
-        late = band.at(last_s)
+        late = band.at(within.last_s)
         needed = float((band.load[must] / late.most_nats[must]).sum())
         if not late.can[must].all() or needed > late.supply * (1.0 + 1e-11):
             return None
-    if first_s == last_s:
-        return best_price(band.at(first_s), must, start=price, most_uploads=max_uploads)
+    if within.first_s == within.last_s:
+        return best_price(band.at(within.first_s), must, start=within.price, most_uploads=max_uploads)
     if band.has_slots:
-        return _of_slots(
-            band, must, delay, first_s=first_s, last_s=last_s, guess_s=guess_s, max_uploads=max_uploads
-        )
+        return _of_slots(band, must, delay, within, max_uploads)
     if max_uploads is None or band.size <= max_uploads:
-        quick = newton_saddle(
-            band,
-            must,
-            delay,
-            first_s=first_s,
-            last_s=last_s,
-            start_s=guess_s,
-            start_price=price,
-        )
+        quick = newton_saddle(band, must, delay, within)
         if quick is not None:
             return quick
-    return _searched(
-        band,
-        must,
-        delay,
-        first_s=first_s,
-        last_s=last_s,
-        guess_s=guess_s,
-        price=price,
-        max_uploads=max_uploads,
-    )
+    return _searched(band, must, delay, within, max_uploads)
 
 
 def _of_slots(
-    band: Band,
-    must: BoolArray,
-    delay: DelayPrice,
-    *,
-    first_s: float,
-    last_s: float,
-    guess_s: float,
-    max_uploads: int | None,
+    band: Band, must: BoolArray, delay: DelayPrice, within: DelayRange, max_uploads: int | None
 ) -> Priced | None:
     """Return the same for slots, whose worth knows no delay: the best price of a delay is D' / W.
 
@@ -85,7 +52,7 @@ def _of_slots(
     """
     low: Priced | None = None  # the slots take longer than the delay
     high: Priced | None = None
-    delay_s = min(max(guess_s, first_s), last_s)
+    delay_s = within.nearest(within.guess_s)
     for step in range(_MAX_DELAYS):
         slope = delay.slope(delay_s) / band.width_per_s
         priced = at_price(band.at(delay_s), slope, must, max_uploads)
@@ -96,10 +63,10 @@ def _of_slots(
             low = priced
         else:
             high = priced
-        if (low is priced and delay_s >= last_s) or (high is priced and delay_s <= first_s):
+        if (low is priced and delay_s >= within.last_s) or (high is priced and delay_s <= within.first_s):
             return best_price(priced.moment, must, start=slope, most_uploads=max_uploads)
         if low is None or high is None:
-            delay_s = min(max(own_s, first_s), last_s)  # beyond where both meet
+            delay_s = within.nearest(own_s)  # beyond where both meet
             continue
         wished = _slots_between(low, high, delay)
         if wished is None:
@@ -130,30 +97,22 @@ def _slots_between(low: Priced, high: Priced, delay: DelayPrice) -> float | None
 
 
 def _searched(
-    band: Band,
-    must: BoolArray,
-    delay: DelayPrice,
-    *,
-    first_s: float,
-    last_s: float,
-    guess_s: float,
-    price: float,
-    max_uploads: int | None,
+    band: Band, must: BoolArray, delay: DelayPrice, within: DelayRange, max_uploads: int | None
 ) -> Priced | None:
     """Return the same without Newton's method: secants on the slope, with the best price at each delay."""
-    if guess_s in (first_s, last_s):  # often no delay of the range is better than the end that is known
-        priced = best_price(band.at(guess_s), must, start=price, most_uploads=max_uploads)
-        if priced is not None and (rise(priced, delay) <= 0.0) == (guess_s == first_s):
+    low, high, price = within.first_s, within.last_s, within.price
+    if within.guess_s in (low, high):  # often no delay of the range is better than the end that is known
+        priced = best_price(band.at(within.guess_s), must, start=price, most_uploads=max_uploads)
+        if priced is not None and (rise(priced, delay) <= 0.0) == (within.guess_s == low):
             return priced
-    low, high = first_s, last_s
-    delay_s = min(max(guess_s, first_s), last_s)
+    delay_s = within.nearest(within.guess_s)
     best: Priced | None = None
     past: tuple[float, float] | None = None
     for step in range(_MAX_DELAYS):
         priced = best_price(band.at(delay_s), must, start=price, most_uploads=max_uploads)
         if priced is None:
             low = delay_s
-            if delay_s >= last_s:
+            if delay_s >= within.last_s:
                 return best
             past = None
             delay_s = math.sqrt(low * high) if high / low > 1.0 + 1e-13 else high
@@ -166,11 +125,11 @@ def _searched(
             break
         if slope > 0.0:
             low = delay_s
-            if delay_s >= last_s:
+            if delay_s >= within.last_s:
                 break
         else:
             high = delay_s
-            if delay_s <= first_s:
+            if delay_s <= within.first_s:
                 break
         if high <= low * (1.0 + 1e-13):
             break
@@ -185,11 +144,11 @@ def _searched(
         if not bottom < wished < top:
             # Towards the end of the range at first, in case the best lies there.
             wished = 0.5 * (bottom + top)
-            if high == last_s and slope > 0.0:
+            if high == within.last_s and slope > 0.0:
                 wished = min(here + 0.7, top)
-            elif low == first_s and slope < 0.0:
+            elif low == within.first_s and slope < 0.0:
                 wished = max(here - 0.7, bottom)
-        delay_s = min(max(math.exp(wished), first_s), last_s)
+        delay_s = within.nearest(math.exp(wished))
     return best
 
 

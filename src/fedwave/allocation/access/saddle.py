@@ -19,6 +19,7 @@ import numpy as np
 from fedwave.allocation.access.area_price import Priced, best_price
 from fedwave.allocation.access.band import Band, Moment
 from fedwave.allocation.access.delay_price import DelayPrice
+from fedwave.allocation.access.delay_range import DelayRange
 from fedwave.allocation.access.nats import energy, saving
 from fedwave.units import BoolArray, FloatArray
 
@@ -34,31 +35,22 @@ _MAX_RESTS = 4  # times that the best price is found at one delay
 _CLOSE = 1e-9  # relative: demand is at supply, and did not jump past it
 
 
-def newton_saddle(
-    band: Band,
-    must: BoolArray,
-    delay: DelayPrice,
-    *,
-    first_s: float,
-    last_s: float,
-    start_s: float,
-    start_price: float,
-) -> Priced | None:
+def newton_saddle(band: Band, must: BoolArray, delay: DelayPrice, within: DelayRange) -> Priced | None:
     """Return the uploads at the saddle within the range of delays, or None if it was not found; no slots."""
-    if start_price <= 0.0:
+    if within.price <= 0.0:
         return None
     wall_s = float(band.first_delay_s()[must].max(initial=0.0))
+    start_s = within.guess_s
     if start_s <= wall_s * (1.0 + 1e-9):
         start_s = (1.0 + _ROOM) * wall_s
     walk = _Walk(
         band=band,
         must=must,
         delay=delay,
-        first_s=first_s,
-        last_s=last_s,
+        within=within,
         wall_s=wall_s,
-        price=start_price,
-        delay_s=min(max(start_s, first_s), last_s),
+        price=within.price,
+        delay_s=within.nearest(start_s),
     )
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for step in range(_MAX_STEPS):
@@ -79,8 +71,7 @@ class _Walk:
     band: Band
     must: BoolArray
     delay: DelayPrice
-    first_s: float
-    last_s: float
+    within: DelayRange
     wall_s: float  # at this delay the area of somebody who must upload is endless
     price: float
     delay_s: float
@@ -190,7 +181,7 @@ class _Walk:
     def _within(self, delay_s: float) -> float:
         """Return the nearest delay of the range to which a step may lead: it leaves room to the wall."""
         nearest = self.wall_s + _ROOM * (self.delay_s - self.wall_s)
-        return min(max(delay_s, nearest, self.first_s), self.last_s)
+        return self.within.nearest(max(delay_s, nearest))
 
     def _at_the_end(self, here: _Point) -> tuple[float, float, float]:
         """Return the step of the price alone: a delay further out would be better, and is not to be had."""
@@ -285,7 +276,8 @@ class _Point:
         steep, on = walk.delay.slope(delay_s), float(weight @ band.circuit_price)
         gain, cost = price * band.width_per_s + float(part @ gains), steep + on
         rise = gain - cost
-        at_end = (delay_s >= walk.last_s and rise > 0.0) or (delay_s <= walk.first_s and rise < 0.0)
+        first_s, last_s = walk.within.first_s, walk.within.last_s
+        at_end = (delay_s >= last_s and rise > 0.0) or (delay_s <= first_s and rise < 0.0)
         is_level = at_end or abs(rise) <= _SETTLED * (price * band.width_per_s + steep + abs(on))
         urgency, scarcity, ratio, drawn = rise, excess, 1.0, moment.supply
         if gain > 0.0 and cost > 0.0:
