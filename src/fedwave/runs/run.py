@@ -149,9 +149,16 @@ def run_experiment(
     with locked(folder.path):
         RunFolder.prepare(folder.path)  # another run may have begun there in the meantime
         folder.begin(config_toml=experiment_to_toml(experiment), environment=start)
+        run = _OpenRun(
+            simulation=simulation,
+            experiment=experiment,
+            folder=folder,
+            data=data,
+            identity=start["identity"],
+            trackers=trackers,
+        )
         with _bar(progress) as bar:
-            seen_by = [*watching, *bar]
-            return _go_on(simulation, experiment, folder, data, state, start["identity"], seen_by, trackers)
+            return run.go_on(state, [*watching, *bar])
 
 
 def resume_run(
@@ -187,67 +194,68 @@ def resume_run(
             require_fitting_state(folder.path, saved, simulation)
             require_fitting_tables(folder, simulation)
             state = saved.to(simulation.train.torch_device)
-        notes = differences_of_place(recorded, str(simulation.train.torch_device))
-        return _go_on(simulation, experiment, folder, data, state, name, watching, trackers, notes)
+        run = _OpenRun(
+            simulation=simulation,
+            experiment=experiment,
+            folder=folder,
+            data=data,
+            identity=name,
+            trackers=trackers,
+            notes=differences_of_place(recorded, str(simulation.train.torch_device)),
+        )
+        return run.go_on(state, watching)
 
 
-def _go_on(
-    simulation: Simulation,
-    experiment: Experiment,
-    folder: RunFolder,
-    data: Dataset,
-    state: State,
-    name: str,
-    observers: Sequence[Observer],
-    trackers: list[Tracker],
-    notes: tuple[str, ...] = (),
-) -> RunResult:
-    """Run from the given state to the last round; ``name`` is the run's identity, for its checkpoints."""
-    with ended_with(trackers):
-        result = _play(simulation, experiment, folder, data, state, name, [*observers, *trackers], notes)
-    for tracker in trackers:
-        tracker.ended(result.summary, has_failed=False)
-    return result
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _OpenRun:
+    """A run whose folder is locked: what it plays, who watches, and where it goes."""
 
+    simulation: Simulation
+    experiment: Experiment
+    folder: RunFolder
+    data: Dataset
+    identity: str  # for its checkpoints
+    trackers: list[Tracker]
+    notes: tuple[str, ...] = ()  # warnings beside those of the simulation
 
-def _play(
-    simulation: Simulation,
-    experiment: Experiment,
-    folder: RunFolder,
-    data: Dataset,
-    state: State,
-    name: str,
-    watching: Sequence[Observer],
-    notes: tuple[str, ...],
-) -> RunResult:
-    folder.cut_tables()
-    warnings = (*simulation.warnings, *notes)
-    for warning in warnings:
-        logging.getLogger("fedwave").warning("%s", warning)
-    for observer in watching:
-        observer.started(folder.path, experiment, state.next_round, warnings)
-    if state.next_round == 0:
-        folder.save_checkpoint(state, name)
-    stopped = _reached_before(simulation, folder, state)
-    is_due = True
-    with closing(play_rounds(simulation, state)) as rounds:
-        for played in rounds if stopped is None else ():
-            state = played.state
-            folder.append(played.record)
-            is_last = state.next_round == simulation.num_rounds
-            is_due = is_last or state.next_round % experiment.execution.checkpoint_every == 0
-            if is_due:
-                folder.save_checkpoint(state, name)
-            stopped = _tell(watching, played.record) or simulation.stop.reason(played.record.columns)
-            if stopped is not None:
-                break
-    if stopped is not None and not is_due:
-        folder.save_checkpoint(state, name)
-    folder.save_model(simulation.model.to_state_dict(state.parameters))
-    summary = summarise(simulation, experiment, folder, data, state.parameters)
-    folder.write_json(SUMMARY, summary)
-    is_finished = state.next_round == simulation.num_rounds
-    return RunResult(folder.path, summary, None if is_finished else stopped)
+    def go_on(self, state: State, observers: Sequence[Observer]) -> RunResult:
+        """Run from the given state to the last round."""
+        with ended_with(self.trackers):
+            result = self._play(state, [*observers, *self.trackers])
+        for tracker in self.trackers:
+            tracker.ended(result.summary, has_failed=False)
+        return result
+
+    def _play(self, state: State, watching: Sequence[Observer]) -> RunResult:
+        simulation, folder = self.simulation, self.folder
+        folder.cut_tables()
+        warnings = (*simulation.warnings, *self.notes)
+        for warning in warnings:
+            logging.getLogger("fedwave").warning("%s", warning)
+        for observer in watching:
+            observer.started(folder.path, self.experiment, state.next_round, warnings)
+        if state.next_round == 0:
+            folder.save_checkpoint(state, self.identity)
+        stopped = _reached_before(simulation, folder, state)
+        is_due = True
+        with closing(play_rounds(simulation, state)) as rounds:
+            for played in rounds if stopped is None else ():
+                state = played.state
+                folder.append(played.record)
+                is_last = state.next_round == simulation.num_rounds
+                is_due = is_last or state.next_round % self.experiment.execution.checkpoint_every == 0
+                if is_due:
+                    folder.save_checkpoint(state, self.identity)
+                stopped = _tell(watching, played.record) or simulation.stop.reason(played.record.columns)
+                if stopped is not None:
+                    break
+        if stopped is not None and not is_due:
+            folder.save_checkpoint(state, self.identity)
+        folder.save_model(simulation.model.to_state_dict(state.parameters))
+        summary = summarise(simulation, self.experiment, folder, self.data, state.parameters)
+        folder.write_json(SUMMARY, summary)
+        is_finished = state.next_round == simulation.num_rounds
+        return RunResult(folder.path, summary, None if is_finished else stopped)
 
 
 def _reached_before(simulation: Simulation, folder: RunFolder, state: State) -> str | None:
