@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from fedwave.intervals import interval, ratio_interval
 from fedwave.reproduce.cell_claims import TIMES_OF_FIGURE_7
 from fedwave.reproduce.items import ITEMS, NORMALISED
 from fedwave.reproduce.profile import PAPER
@@ -22,7 +21,9 @@ from fedwave.reproduce.studies import (
     study_of,
 )
 from fedwave.reproduce.verdicts import JudgedPart
+from tools.docs.claims_in_words import listed
 from tools.docs.pages import DOCS
+from tools.docs.steps_page import steps_table
 
 FOLDER = DOCS / "reproduction"
 PICTURES: Mapping[str, Mapping[str, str]] = {
@@ -38,29 +39,24 @@ PICTURES: Mapping[str, Mapping[str, str]] = {
     "robust": {"faults": "Accuracy and choice of devices at fault, by kind of fault"},
     "scales": {"scales": "Energy and time by the weight of energy, for scales of u"},
 }
-# A sentence for each finding: the names of the comparisons, and what they are called in prose.
+# Findings that prose quotes, by dataset: the item, and the comparison up to its dataset.
 SAID = {
-    "steps_lead_5": "held-out loss, round 5: NUFM below uniform",
-    "steps_lead_19": "held-out loss, round 19: NUFM below uniform",
-    "steps_lead_50": "held-out loss, round 50: NUFM below uniform",
-    "steps_length_5": "held-out loss, round 5: uniform at NUFM's norms below uniform",
-    "steps_length_19": "held-out loss, round 19: uniform at NUFM's norms below uniform",
-    "steps_left_5": "held-out loss, round 5: NUFM below uniform at NUFM's norms",
-    "steps_left_19": "held-out loss, round 19: NUFM below uniform at NUFM's norms",
-    "steps_left_50": "held-out loss, round 50: NUFM below uniform at NUFM's norms",
-    "steps_shrunk_5": "held-out loss, round 5: NUFM at uniform's norms below uniform",
-    "steps_shrunk_19": "held-out loss, round 19: NUFM at uniform's norms below uniform",
-    "steps_training_19": "training devices' loss, round 19: NUFM below uniform at NUFM's norms",
-    "steps_training_50": "training devices' loss, round 50: NUFM below uniform at NUFM's norms",
-    "steps_accuracy": "accuracy: NUFM − uniform at NUFM's norms",
-    "steps_herding": "accuracy: herding at NUFM's norms − uniform at NUFM's norms",
-    "steps_everybody": "accuracy: everybody at NUFM's norms − uniform at NUFM's norms",
-    "steps_aligned": "accuracy: aligned at NUFM's norms − uniform at NUFM's norms",
-    "steps_last": "accuracy: last step at NUFM's norms − uniform at NUFM's norms",
-    "steps_plain_everybody": "accuracy: everybody − uniform",
-    "steps_plain_herding": "accuracy: herding − uniform",
+    "steps_lead_5": ("steps", "held-out loss, round 5: NUFM below uniform"),
+    "steps_length_5": ("steps", "held-out loss, round 5: uniform at NUFM's norms below uniform"),
+    "steps_left_19": ("steps", "held-out loss, round 19: NUFM below uniform at NUFM's norms"),
+    "steps_training_50": ("steps", "training devices' loss, round 50: NUFM below uniform at NUFM's norms"),
+    "steps_accuracy": ("steps", "accuracy: NUFM − uniform at NUFM's norms"),
+    "steps_everybody": ("steps", "accuracy: everybody at NUFM's norms − uniform at NUFM's norms"),
+    "steps_herding": ("steps", "accuracy: herding at NUFM's norms − uniform at NUFM's norms"),
+    "rates_usual_meta": ("rates", "accuracy at the usual β: Per-FedAvg − FedAvg"),
+    "rates_best_meta": ("rates", "accuracy each at its best β: Per-FedAvg − FedAvg"),
+    "rates_best_nufm": ("rates", "accuracy each at its best β: NUFM − Per-FedAvg"),
+    "rates_best_everybody": ("rates", "accuracy each at its best β: NUFM − Everybody"),
+    "robust_liars": ("robust", "liars: a device at fault is chosen, NUFM − Per-FedAvg"),
+    "robust_labels": ("robust", "random-labels: a device at fault is chosen, NUFM − Per-FedAvg"),
+    "robust_cost": ("robust", "random-labels: accuracy, NUFM − Per-FedAvg"),
+    "robust_never": ("robust", "devices never chosen, NUFM − Per-FedAvg"),
 }
-DATASET = "fashion-mnist"  # of single numbers
 
 
 def blocks() -> dict[str, str]:
@@ -72,9 +68,21 @@ def blocks() -> dict[str, str]:
         study = study_of(item, rows, curves)
         found[f"{item}_state"] = state(item, rows)
         found[f"{item}_block"] = "\n" + "\n\n".join(_block(item, rows, curves, study)) + "\n"
-        if item == "steps":
-            found |= _numbers(rows, curves, study)
+        for key, (of_item, name) in SAID.items():
+            if of_item == item:
+                found[key] = said(study, name)
     return found
+
+
+def said(study: Sequence[JudgedPart], name: str) -> str:
+    """Return what a comparison came to on each dataset, with its finding."""
+    by_dataset = {
+        one.part.name.removeprefix(name + " on "): one
+        for one in study
+        if one.part.name.startswith(name + " on ")
+    }
+    texts = [f"{part_measured(one)} on {where} ({finding(one)})" for where, one in by_dataset.items()]
+    return listed(texts) or "not run yet"
 
 
 def state(item: str, rows: Sequence[Row]) -> str:
@@ -99,6 +107,8 @@ def _block(item: str, rows: Sequence[Row], curves: Sequence[Row], study: Sequenc
         texts.append(_best(rows, curves))
     if item == "scales":
         texts.append(markdown_table(*scales_table(rows)))
+    if item == "steps":
+        return [*texts, steps_table(rows, curves, study)]
     return [*texts, markdown_table(*study_table(study))] if study else texts
 
 
@@ -150,45 +160,3 @@ def slow_cells() -> str:
             times[row["seed"]] = min(row["delay_s"], times.get(row["seed"], math.inf))
     slow = sum(time > TIMES_OF_FIGURE_7[-1] for time in times.values())
     return f"{slow} of {len(times)} cells"
-
-
-def _numbers(rows: Sequence[Row], curves: Sequence[Row], study: Sequence[JudgedPart]) -> dict[str, str]:
-    """Return the numbers of the steps that prose quotes."""
-    on = f" on {DATASETS[DATASET]}"
-    by_name = {one.part.name.removesuffix(on): one for one in study if one.part.name.endswith(on)}
-    found = {}
-    for key, name in SAID.items():
-        one = by_name.get(name)
-        found[key] = "not run yet" if one is None else f"{part_measured(one)} ({finding(one)})"
-    found["steps_seeds_done"] = str(len({row["seed"] for row in rows if row["dataset"] == DATASET}))
-    for key, curve, k in (
-        ("steps_correlation_first", "gain_correlation", 1),
-        ("steps_correlation_20", "gain_correlation", 20),
-        ("steps_cosine_first", "mean_cosine", 1),
-    ):
-        own = [
-            row[f"round_{k}"]
-            for row in curves
-            if (row["dataset"], row["scheme"], row["curve"]) == (DATASET, "NUFM", curve)
-        ]
-        found[key] = _correlation(own) if own else "not run yet"
-    for key, k in (("steps_ratio_3", 3), ("steps_ratio_20", 20)):
-        norms = {
-            scheme: {
-                row["seed"]: row[f"round_{k}"]
-                for row in curves
-                if (row["dataset"], row["scheme"], row["curve"]) == (DATASET, scheme, "update_norm")
-            }
-            for scheme in ("NUFM", "uniform")
-        }
-        own = [norms["NUFM"][seed] / norms["uniform"][seed] for seed in norms["NUFM"]]
-        found[key] = str(ratio_interval(own)) if own else "not run yet"
-    return found
-
-
-def _correlation(values: Sequence[float]) -> str:
-    """Return a mean correlation with its 95 % interval, by Fisher's transform."""
-    one = interval([math.atanh(value) for value in values])
-    ends = (math.tanh(one.mean + sign * one.half_width) for sign in (-1.0, 1.0))
-    low, high = (f"{end:.2f}".replace("-", "−") for end in ends)
-    return f"{math.tanh(one.mean):.2f} ({low} to {high})"
