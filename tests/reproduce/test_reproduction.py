@@ -220,7 +220,7 @@ def test_a_report_alone_runs_nothing_and_says_what_is_missing(whole, tmp_path) -
     assert (tmp_path / "runs.jsonl").read_bytes() == (whole / "runs.jsonl").read_bytes()
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert text.count("Seeds: digits 2 of 3. **Not all runs were made; a seed counts once") == len(PART)
-    assert "No seed is complete yet. Run: `fedwave reproduce steps`." in text
+    assert "No seed is complete yet. Run: `fedwave reproduce steps --quick`." in text
     assert table(tmp_path / "fig-4" / "seeds.csv") == table(whole / "fig-4" / "seeds.csv")
 
 

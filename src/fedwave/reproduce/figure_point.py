@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from fedwave.experiments import Experiment, load_experiment
-from fedwave.reproduce.profile import QUICK
+from fedwave.reproduce.profile import PAPER, QUICK
 from fedwave.reproduce.steps import arm_key
 from fedwave.runs.provenance import run_key
 
@@ -45,8 +45,8 @@ class FigurePoint:
     def command(self, seed: int) -> str:
         """Return the command that makes this run alone; of an arm, with those that it follows."""
         if self.arm:
-            quick = " --quick" if self.preset.startswith(f"{QUICK.family}/") else ""
-            return f"fedwave reproduce steps{quick} --dataset {self.dataset} --seeds {seed + 1}"
+            profile = QUICK if self.preset.startswith(f"{QUICK.family}/") else PAPER
+            return f"{profile.command('steps')} --dataset {self.dataset} --seeds {seed + 1}"
         settings = "".join(f" -s {_quoted(setting)}" for setting in self.settings)
         return f"fedwave run {self.preset} --seed {seed}{settings}"
 

@@ -43,6 +43,15 @@ class Profile:
         """The usual n_k: the smallest."""
         return self.num_selected[0]
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is small, on the embedded digits."""
+        return self.family == "digits"
+
+    def command(self, *words: str) -> str:
+        """Return the command that makes all of it, or an item."""
+        return " ".join(("fedwave reproduce", *words, *(["--quick"] if self.is_quick else [])))
+
     def num_seeds(self, item: str, dataset: str) -> int:
         """Return over how many seeds an item's runs on a dataset are made."""
         return self.seeds.get(item, {}).get(dataset, self.other_seeds)

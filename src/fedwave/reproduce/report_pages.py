@@ -59,7 +59,7 @@ def html_report(profile: Profile, written: Sequence[Written], claims: Sequence[J
     )
     sections = [
         Section("claims", "The paper's claims", body),
-        *(_section(one) for one in written if one.rows or one.item.name in STUDIES),
+        *(_section(profile, one) for one in written if one.rows or one.item.name in STUDIES),
         Section(
             "how",
             "Settings, versions, commands",
@@ -77,10 +77,10 @@ def markdown_report(profile: Profile, written: Sequence[Written], claims: Sequen
     parts += ["## The paper's claims", markdown_table(*claims_table(claims)), TEST, WORDS]
     for one in written:
         if not one.rows and one.item.name in STUDIES:
-            parts += [f"## {one.item.title}", *_notes(one)]
+            parts += [f"## {one.item.title}", *_notes(profile, one)]
         if one.rows:
             name = one.item.name
-            parts += [f"## {one.item.title}", *_notes(one)]
+            parts += [f"## {one.item.title}", *_notes(profile, one)]
             for said, table in _tables(one):
                 parts += [*said, markdown_table(*table)]
             parts += [f"![{c.title}]({name}/{c.name}.png)\n\n*{c.caption}*" for c in one.charts]
@@ -90,8 +90,8 @@ def markdown_report(profile: Profile, written: Sequence[Written], claims: Sequen
     return "\n\n".join(parts) + "\n"
 
 
-def _section(one: Written) -> Section:
-    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(one))
+def _section(profile: Profile, one: Written) -> Section:
+    notes = "".join(f"<p>{_html(note)}</p>" for note in _notes(profile, one))
     if not one.rows:
         return Section(one.item.name, one.item.title, notes)
     tables = "".join(
@@ -106,10 +106,10 @@ def _section(one: Written) -> Section:
     return Section(name, one.item.title, notes + tables, one.charts, f'<p class="soft">{_html(files)}</p>')
 
 
-def _notes(one: Written) -> list[str]:
+def _notes(profile: Profile, one: Written) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
     if not one.rows:
-        return [MISSING.format(one.item.name)]
+        return [MISSING.format(profile.command(one.item.name))]
     seeds: dict[str, set[int]] = {dataset: set() for dataset in one.wanted_seeds}
     for row in one.rows:
         seeds.setdefault(row["dataset"], set()).add(row["seed"])
@@ -124,7 +124,7 @@ def _notes(one: Written) -> list[str]:
     if is_short:
         missing = (
             " **Not all runs were made; a seed counts once all of its runs are, on one kind of processor.** "
-            f"The rest: `fedwave reproduce {one.item.name}`."
+            f"The rest: `{profile.command(one.item.name)}`."
         )
     return [
         f"Seeds: {', '.join(counts)}.{missing}",
@@ -156,16 +156,15 @@ def _tables(one: Written) -> list[tuple[Sequence[str], Table]]:
 
 
 def _introduction(profile: Profile) -> list[str]:
-    return [INTRODUCTION, QUICK] if profile.family == "digits" else [INTRODUCTION]
+    return [INTRODUCTION, QUICK] if profile.is_quick else [INTRODUCTION]
 
 
 def _how(profile: Profile, written: Sequence[Written]) -> list[str]:
-    quick = " --quick" if profile.family == "digits" else ""
     packages = ", ".join(f"{name} {version}" for name, version in versions().items() if name != "fedwave")
     num_runs = len({row["key"] for one in written for row in one.rows})
     return [
-        f"Command: `fedwave reproduce{quick}`; one item: `fedwave reproduce fig-4{quick}`; what it costs: "
-        f"`fedwave reproduce --list{quick}`",
+        f"Command: `{profile.command()}`; one item: `{profile.command('fig-4')}`; what it costs: "
+        f"`{profile.command('--list')}`",
         f"fedwave {__version__}, numerics version {NUMERICS_VERSION}; {packages}",
         f"Presets `{profile.family}/…`, {profile.num_rounds} rounds; n_k ∈ {_set(profile.num_selected)}, "
         f"τ ∈ {_set(profile.num_local_steps)}, M ∈ {_set(profile.num_blocks)}, "

@@ -43,7 +43,7 @@ MEDIANS_NOTE = (
     "Medians over seeds and, in parentheses, the lowest and the highest, where a mean does not exist; "
     "else means with 95 % intervals."
 )
-MISSING = "No seed is complete yet. Run: `fedwave reproduce {}`."
+MISSING = "No seed is complete yet. Run: `{}`."
 TINY = "Where the paper says ImageNet, this is Tiny ImageNet (64 × 64 pixels, 200 classes)."
 TABLE_2 = (
     "The interval after ± is that of the mean: is there an effect? The one after “one run ±” is that of "
