@@ -105,6 +105,14 @@ def test_the_other_seeds_choose_the_rate_at_which_a_seed_is_compared() -> None:
     assert len(found) == 2
 
 
+def test_two_seeds_choose_for_each_other_and_only_runs_of_all_rates_count() -> None:
+    rows = [row for row in rate_rows() if row["seed"] in (1, 2)]
+    # NUFM diverged at 0.003 on seed 1, which chooses for seed 2
+    assert best_rates(rows, "fashion-mnist")["NUFM"] == {1: 0.003, 2: 0.001}
+    of_one = [r for r in rate_rows() if not (r["seed"] == 2 and r["value"] == 0.003)]
+    assert set(best_rates(of_one, "fashion-mnist")["Per-FedAvg"]) == set(SEEDS) - {2}
+
+
 def test_one_seed_has_no_others_to_choose_its_rate() -> None:
     alone = [row for row in rate_rows() if row["seed"] == 2]
     assert best_rates(alone, "fashion-mnist") == {"NUFM": {}, "Per-FedAvg": {}}

@@ -121,7 +121,7 @@ def _best(rows: Sequence[Row], curves: Sequence[Row]) -> str:
             f"{scheme} {'none' if math.isnan(rate) else f'{rate:g}'}" for scheme, rate in limits.items()
         )
         best = ", ".join(
-            f"{scheme} {_counted(own.values())}" for scheme, own in best_rates(rows, dataset).items()
+            f"{scheme} {counted(own.values())}" for scheme, own in best_rates(rows, dataset).items()
         )
         lines.append(
             f"Best β on {DATASETS[dataset]}, for each seed by the accuracy of all others: {best}. "
@@ -130,7 +130,7 @@ def _best(rows: Sequence[Row], curves: Sequence[Row]) -> str:
     return "\n\n".join(lines)
 
 
-def _counted(rates: Collection[float]) -> str:
+def counted(rates: Collection[float]) -> str:
     """Return the rates that were chosen, the most frequent first; with counts if they are several."""
     counts = Counter(rates).most_common()
     if len(counts) <= 1:
