@@ -6,12 +6,12 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from fedwave.allocation.access.checks import check_access
-from fedwave.errors import ProblemError, naming_fields, shown
+from fedwave.allocation.problem_fields import checked_array, first_index, length_of, one_number
+from fedwave.errors import ProblemError, naming_fields
 from fedwave.units import FloatArray, IntArray, real_array
 from fedwave.wireless.link import IDEAL_RADIO, SHANNON, uplink_rate_bps, uplink_snr
 from fedwave.wireless.rate import RadioPower, RateModel
@@ -26,28 +26,6 @@ _PER_DEVICE = (
     "static_power_w",
     "joules_per_cycle",
 )
-_FIX_SIGN = {
-    "channel_gain": "A gain is a power ratio; convert decibels with fedwave.units.db_to_linear",
-    "max_power_w": "Use 0 for a device that cannot transmit; convert dBm with fedwave.units.dbm_to_watt",
-    "interference_w": "Use 0 for a block without interference",
-    "workload_cycles": "Use 0 for a device without work",
-    "max_frequency_hz": "Give the frequency in hertz",
-    "capacitance": "Use 0 to ignore the energy of computing",
-    "static_power_w": "Use 0 for a processor that draws nothing but what its clock takes",
-    "joules_per_cycle": "Use 0 where all energy depends on the frequency",
-    "device_bits": "Give the size of each upload in bits",
-    "offer_bits": "Give the size of each offer in bits",
-    "max_delay_s": "Give seconds; inf for a device without a deadline",
-    "max_energy_j": "Use None for no limit",
-    "max_total_energy_j": "Use None for no limit",
-    "min_frequency_hz": "Use None for no lower limit",
-    "min_snr": "Give a ratio, not decibels; use 0 for no threshold",
-    "packet_error_waterfall": "Use None for no packet errors",
-    "fixed_delay_s": "Use 0 if the round has no other phase",
-    "energy_weight": "A negative weight rewards wasting energy; use 0 to ignore energy",
-    "delay_weight": "A negative weight rewards waiting; use 0 with max_delay_s to ignore delay",
-    "noise_psd_w_per_hz": "Give a power density; convert dBm/Hz with fedwave.units.dbm_to_watt",
-}
 
 
 @naming_fields
@@ -106,11 +84,11 @@ class AllocationProblem:
             value = getattr(self, name)
             if value is not None and not (name == "max_delay_s" and np.ndim(value)):
                 self._set_scalar(name, must_be_positive=True)
-        self._set_array("contribution", (_length(self.contribution, "contribution"),), may_be_negative=True)
+        self._set_array("contribution", (length_of(self.contribution, "contribution"),), may_be_negative=True)
         gain = real_array(self.channel_gain, "channel_gain")
         if gain.ndim == 2 and np.ndim(self.interference_w) == 0:
             self._set_array("interference_w", (gain.shape[1],))
-        self._set_array("interference_w", (_length(self.interference_w, "interference_w"),))
+        self._set_array("interference_w", (length_of(self.interference_w, "interference_w"),))
         if np.ndim(self.energy_weight):
             self._set_array("energy_weight", (self.num_devices,))
         else:
@@ -378,28 +356,13 @@ class AllocationProblem:
         for name in ("device_bits", "offer_bits"):
             sizes = getattr(self, name)
             if sizes is not None and sizes.size and sizes.min() == 0:
-                device = _first_index(sizes == 0)[0]
+                device = first_index(sizes == 0)[0]
                 raise ProblemError(
                     f"{name} must be > 0, got 0 at device {device}. Give the size of an upload in bits."
                 )
 
     def _set_scalar(self, name: str, *, must_be_positive: bool) -> None:
-        value = getattr(self, name)
-        try:
-            array = np.asarray(value)
-            if array.ndim or array.dtype.kind in "bcSU":  # float() would convert them, or drop a part
-                raise TypeError
-            number = float(value)
-        except (TypeError, ValueError):
-            raise ProblemError(f"{name} must be one number, got {shown(value)}.") from None
-        except OverflowError:
-            number = math.inf
-        bound = "> 0" if must_be_positive else ">= 0"
-        if not math.isfinite(number):
-            raise ProblemError(f"{name} must be a finite number {bound}, got {number}.")
-        if number < 0 or (must_be_positive and number == 0):
-            fix = f" {_FIX_SIGN[name]}." if name in _FIX_SIGN else " Check its unit and sign."
-            raise ProblemError(f"{name} must be {bound}, got {number:g}.{fix}")
+        number = one_number(name, getattr(self, name), must_be_positive=must_be_positive)
         object.__setattr__(self, name, number)
 
     def _set_array(
@@ -422,20 +385,8 @@ class AllocationProblem:
                 f"{name} must have shape {allowed}, got {array.shape}. There are {self.num_devices} devices "
                 f"(from contribution) and {self.num_blocks} blocks (from interference_w)."
             )
-        is_bad = np.isnan(array) if may_be_infinite else ~np.isfinite(array)
-        if is_bad.any():
-            where = _first_index(is_bad)
-            raise ProblemError(
-                f"{name} must be finite, got {array[where]} at {_words(where)}. Remove or repair it."
-            )
-        if not may_be_negative and array.size and array.min() < 0:
-            where = _first_index(array < 0)
-            raise ProblemError(
-                f"{name} must be >= 0, got {array[where]:g} at {_words(where)}. {_FIX_SIGN[name]}."
-            )
-        view = array.view()
-        view.flags.writeable = False
-        object.__setattr__(self, name, view)
+        checked = checked_array(name, array, may_be_negative=may_be_negative, may_be_infinite=may_be_infinite)
+        object.__setattr__(self, name, checked)
 
     def _check_combinations(self) -> None:
         noise = self.block_noise_w
@@ -465,22 +416,3 @@ class AllocationProblem:
     def _may_wait(self) -> bool:
         """Return whether somebody's upload has no deadline."""
         return self.max_delay_s is None or bool(np.isinf(self.max_delay_s).any())
-
-
-def _length(value: Any, name: str) -> int:
-    array = real_array(value, name)
-    if array.ndim != 1:
-        each = "block" if name == "interference_w" else "device"
-        raise ProblemError(
-            f"{name} must be a one-dimensional array with one value per {each}, got shape {array.shape}. "
-            f"Write np.full(num_{each}s, value) if all are alike."
-        )
-    return int(array.shape[0])
-
-
-def _first_index(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:
-    return tuple(int(index) for index in np.unravel_index(int(np.argmax(mask)), mask.shape))
-
-
-def _words(where: tuple[int, ...]) -> str:
-    return f"index {where[0]}" if len(where) == 1 else f"device {where[0]}, block {where[1]}"
