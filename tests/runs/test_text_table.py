@@ -42,6 +42,15 @@ def test_markdown_keeps_a_name_in_its_cell() -> None:
     ]
 
 
+def test_columns_of_names_stand_left() -> None:
+    named = TextTable(("run", "dataset", "rounds"), (("a", "cifar-10", "-3"), ("b", "2nd set", "–")))
+    assert r"\begin{tabular}{lrr}" in named.to_latex()  # a name that begins like a number counts as one
+    named = TextTable(("run", "dataset", "rounds"), (("7", "cifar-10", "-3"), ("8", "digits", "–")))
+    assert r"\begin{tabular}{llr}" in named.to_latex()
+    assert "| --- | --- | ---: |" in named.to_markdown()
+    assert r"\begin{tabular}{lr}" in TextTable(("run", "rounds"), ()).to_latex()
+
+
 def test_html_escapes_every_name() -> None:
     shown = TABLE._repr_html_()
     assert "<td>50% &amp; &lt;b&gt;_me_|</td><td><b>-1.5 ± 0.2</b></td>" in shown

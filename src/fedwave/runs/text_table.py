@@ -20,6 +20,7 @@ _LATEX = {
     "†": r"\textsuperscript{\dag}",
 }
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
+_NUMBER = re.compile(r"[-+]?\d")
 _MARKDOWN = re.compile(r"([\\|*_`<>\[\]])")
 
 
@@ -29,7 +30,7 @@ class Best(str):
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of text under headings; the first column names the row, numbers stand right."""
+    """Rows of text under headings; the first column names the row, columns of numbers stand right."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -40,7 +41,7 @@ class TextTable:
         lines = [
             "% \\usepackage{booktabs}",
             *(f"% {note}" for note in self.notes),
-            f"\\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            f"\\begin{{tabular}}{{{''.join('r' if right else 'l' for right in self._stand_right)}}}",
             "\\toprule",
             " & ".join(map(latex_text, self.header)) + " \\\\",
             "\\midrule",
@@ -52,7 +53,7 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """Return a table of GitHub's Markdown, the best in bold, and its notes below."""
-        rule = ["---", *["---:"] * (len(self.header) - 1)]
+        rule = ["---:" if right else "---" for right in self._stand_right]
         rows = [
             list(map(_markdown_text, self.header)),
             rule,
@@ -60,6 +61,12 @@ class TextTable:
         ]
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         return "\n".join([*lines, "", *(f"- {_markdown_text(note)}" for note in self.notes)]).rstrip() + "\n"
+
+    @property
+    def _stand_right(self) -> list[bool]:
+        """Whether each column holds a number; the first one never counts as one."""
+        columns = list(zip(*self.rows, strict=True))[1:] or [()] * (len(self.header) - 1)
+        return [False, *(not column or any(map(_NUMBER.match, column)) for column in columns)]
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook. Every name in it is a user's, and stays text."""
