@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields, replace
+from multiprocessing.context import ForkProcess
 
 import numpy as np
 import pytest
 
-from fedwave.allocation import AllocationProblem, allocate, allocate_many, pareto_front
+from fedwave.allocation import AllocationProblem, allocate, allocate_many, batch_solve, pareto_front
 from fedwave.allocation.methods import METHODS, Method
 from fedwave.errors import ProblemError
 from fedwave.rng import Stream, generator
@@ -107,7 +108,9 @@ def test_more_problems_than_portions_keep_their_order():
 
 def test_this_process_works_as_well_and_forks_one_less(monkeypatch):
     problem, gains = draws(40)
-    here = []
+    here, forked = [], []
+    start = ForkProcess.start
+    monkeypatch.setattr(ForkProcess, "start", lambda process: forked.append(1) or start(process))
     solve = allocate_many.__globals__["_solve"]
     monkeypatch.setattr(
         "fedwave.allocation.batch_solve._solve", lambda job, index: here.append(index) or solve(job, index)
@@ -116,6 +119,7 @@ def test_this_process_works_as_well_and_forks_one_less(monkeypatch):
     with pytest.raises(ProblemError, match="ended before its work was done"):
         allocate_many(problem, stacked={"channel_gain": gains}, workers=2)
     assert here == list(range(40))  # nobody else took a portion
+    assert len(forked) == 1
 
 
 def failing_at(*wrong):
@@ -158,6 +162,28 @@ def test_nobody_begins_what_comes_after_an_error(monkeypatch):
             workers=2,
         )
     assert tried == [*range(8), 7]  # the last time to raise it here
+
+
+def test_who_fails_leaves_nothing_for_others_to_begin(monkeypatch):
+    monkeypatch.setitem(METHODS, "failing", failing_at((3.0, ValueError)))
+    problem = paper_problem(0, num_devices=5, num_blocks=2)
+    job = ([replace(problem, delay_weight=k + 1.0) for k in range(6)], "failing", None, {})
+    to_do, given = os.pipe()
+    os.write(given, bytes([1, 2]))
+    os.close(given)
+    found, failed = batch_solve._answers(job, [range(2), range(2, 4), range(4, 6)], to_do)
+    assert (failed, list(found), os.read(to_do, 9)) == ([2], [1], b"")
+    os.close(to_do)
+
+
+def test_of_several_failures_the_first_problem_is_told_of(monkeypatch):
+    other = {8.0: ValueError, 10.0: RuntimeError}
+    monkeypatch.setitem(METHODS, "failing", failing_at(*other.items()))
+    monkeypatch.setattr(batch_solve, "_answers", lambda *_: ({}, [9]))
+    monkeypatch.setattr(batch_solve, "_received", lambda _: ({}, [7]))
+    problem, weights = paper_problem(0, num_devices=5, num_blocks=2), np.arange(1.0, 41.0)
+    with pytest.raises(ValueError, match="problem 8 fails"):
+        allocate_many(problem, "failing", stacked={"delay_weight": weights}, workers=2)
 
 
 def test_a_problem_that_fails_only_once_is_told_of(monkeypatch):

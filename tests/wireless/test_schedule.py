@@ -147,6 +147,8 @@ def test_two_devices_by_hand() -> None:
     assert weak.end_of_device_s(6)[5] == pytest.approx(1.0 + 1.0 / (3 * math.log2(4 / 3)))
     stubborn = hand_on_blocks(**values | {"max_power_w": np.array([2.0, 1.0]), "min_snr": 0.9})
     assert stubborn.end_of_device_s(6)[5] == pytest.approx(2.0)  # thinner, it would not be decoded
+    just = hand_on_blocks(**values | {"max_power_w": np.array([2.0, 1.0]), "min_snr": 0.5})
+    assert just.end_of_device_s(6)[5] == pytest.approx(1.0 + 1.0 / (2 * math.log2(1.5)))  # on two it is
 
 
 def test_a_free_block_goes_to_whoever_would_end_last() -> None:
