@@ -165,11 +165,19 @@ def test_a_run_serves_all_points_that_want_it(tmp_path) -> None:
     assert not merged.experiment.evaluation.training_devices
 
 
-def test_the_arms_of_a_seed_are_one_group_with_leaders_first(tmp_path) -> None:
+def test_arms_come_after_their_leader_and_else_alone(tmp_path) -> None:
     wanted = list(wanted_runs(ITEMS["steps"], QUICK, num_seeds=2))
     groups = grouped(missing_runs(wanted, KeptRuns(tmp_path)), RunCosts())
-    assert [[run.point.arm for run in group] for group in groups] == [list(ARMS)] * 2
-    assert [group[0].seed for group in groups] == [0, 1]
+    assert [group[0].seed for group in groups] == [0] * (len(groups) // 2) + [1] * (len(groups) // 2)
+    arms = [[run.point.arm for run in group] for group in groups]
+    assert sorted(arm for group in arms for arm in group) == sorted([*ARMS] * 2)
+    for first, *others in arms:
+        assert not ARMS[first].leader
+        assert all(ARMS[arm].leader == first for arm in others)
+    for arm, own in ARMS.items():  # nobody waits for a leader in another group
+        assert all(own.leader in group for group in arms if arm in group and own.leader)
+    followers = [run for run in wanted if run.point.arm not in ("NUFM", "uniform")]
+    assert all(len(group) == 1 for group in grouped(followers, RunCosts()))
 
 
 @pytest.mark.parametrize(

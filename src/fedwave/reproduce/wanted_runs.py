@@ -13,6 +13,7 @@ from fedwave.reproduce.figure_point import FigurePoint
 from fedwave.reproduce.items import Item
 from fedwave.reproduce.profile import Profile
 from fedwave.reproduce.single_run import require_figures, single_run
+from fedwave.reproduce.steps import ARMS, arm_key
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 from fedwave.runs.provenance import processor
 from fedwave.runs.round_cache import learning_key
@@ -116,13 +117,18 @@ def _wanted(point: FigurePoint, seed: int, group: str = "") -> WantedRun:
 def grouped(missing: Sequence[WantedRun], costs: RunCosts) -> list[list[WantedRun]]:
     """Return the runs in groups that may share computations, by seed, the longest of a seed first.
 
-    Seeds come one after another: when time runs out, the first ones are complete for every item.
+    Seeds come one after another: when time runs out, the first ones are complete for every item. An arm
+    shares nothing, but comes after its leader, if that is missing too.
     """
+    keys = {run.key for run in missing}
     groups: dict[tuple[int, str, str], list[WantedRun]] = {}
     for run in missing:
         cell, selection = run.experiment.cell, run.experiment.selection
-        width = cell.num_blocks if cell is not None else selection.num_selected
-        groups.setdefault((run.seed, learning_key(run.experiment), str(width)), []).append(run)
+        width = str(cell.num_blocks if cell is not None else selection.num_selected)
+        if arm := run.point.arm:
+            leader = ARMS[arm].leader
+            width = leader if leader and arm_key(run.experiment, leader) in keys else arm
+        groups.setdefault((run.seed, learning_key(run.experiment), width), []).append(run)
     return sorted(groups.values(), key=lambda runs: (runs[0].seed, -sum(map(costs.seconds_of, runs))))
 
 
