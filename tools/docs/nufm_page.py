@@ -43,6 +43,7 @@ PICTURES: Mapping[str, Mapping[str, str]] = {
 SAID = {
     "steps_lead_5": ("steps", "held-out loss, round 5: NUFM below uniform"),
     "steps_length_5": ("steps", "held-out loss, round 5: uniform at NUFM's norms below uniform"),
+    "steps_length_19": ("steps", "held-out loss, round 19: uniform at NUFM's norms below uniform"),
     "steps_left_19": ("steps", "held-out loss, round 19: NUFM below uniform at NUFM's norms"),
     "steps_training_50": ("steps", "training devices' loss, round 50: NUFM below uniform at NUFM's norms"),
     "steps_accuracy": ("steps", "accuracy: NUFM − uniform at NUFM's norms"),
