@@ -68,7 +68,7 @@ def test_each_upload_has_its_sinr_margin_and_rate(problem_file):
     found = allocate(problem)
     lines = run(problem_file).splitlines()
     assert max(map(len, lines[: 2 + found.num_selected])) <= 80
-    headings = "block device u power dBm of max SINR dB margin dB kbit/s delay s energy J"
+    headings = "block device u p dBm of max SINR dB margin dB kbit/s delay s energy J"
     assert " ".join(lines[1].split()) == headings
     for block, device in found.device_of_block.items():
         noise_w = problem.interference_w[block] + problem.bandwidth_hz * problem.noise_psd_w_per_hz
@@ -89,7 +89,7 @@ def test_every_upload_has_a_row_with_its_blocks_and_times_whatever_the_access(pr
     found = allocate(problem)
     lines = run(problem_file).splitlines()
     assert f"{found.num_selected} of 12 devices on 4 blocks (access {access}, method optimal)" in lines[0]
-    headings = "blocks device u power dBm of max SINR dB kbit/s from s until s energy J"
+    headings = "blocks device u p dBm of max SINR dB kbit/s from s to s energy J"
     assert " ".join(lines[1].split()) == headings
     rows = [line.split() for line in lines[2 : 2 + found.num_selected]]
     assert [int(cells[1]) for cells in rows] == found.selected.tolist()
@@ -108,7 +108,7 @@ def test_every_upload_has_a_row_with_its_blocks_and_times_whatever_the_access(pr
 
 
 def test_idle_blocks_have_a_row_and_long_lists_say_what_is_left_out(problem_file, monkeypatch):
-    monkeypatch.setattr("fedwave.cli.allocate._MAX_ROWS", 2)
+    monkeypatch.setattr("fedwave.cli.allocate_tables._MAX_ROWS", 2)
     assert "... and 2 more uploads; --json lists them all." in run(problem_file)
     monkeypatch.undo()
     assert "more uploads" not in run(problem_file)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from fedwave.cli.allocate_cell import CellRounds, CellWords, print_draws
+from fedwave.cli.allocate_tables import print_assignment, print_comparison, print_front, print_objective
 from fedwave.cli.cell import cell_beginning
 from fedwave.cli.plain import cell_setting_beginning
 from fedwave.cli.say import say
 from fedwave.errors import ProblemError
 
 if TYPE_CHECKING:
-    from fedwave.allocation import Allocation, AllocationProblem, ParetoFront, TimedAllocation
-
-_MAX_ROWS = 60  # of the assignment table; --json has them all
+    from fedwave.allocation import AllocationProblem
 
 
 def allocate_command(
@@ -151,10 +147,10 @@ def allocate_command(
         every = {name: describe(problem, one.allocation) for name, one in found.items()}
         typer.echo(json.dumps(every if compare else every[chosen], indent=2, allow_nan=False))
     elif compare:
-        _print_comparison(console, found)
+        print_comparison(console, found)
     else:
-        _print_assignment(console, problem, allocation, has_units=has_units)
-        _print_objective(console, problem, found[chosen])
+        print_assignment(console, problem, allocation, has_units=has_units)
+        print_objective(console, problem, found[chosen])
     if plot is not None:
         from fedwave.plots.allocation import plot_allocation, save
 
@@ -190,139 +186,6 @@ def _check_words(
         raise ProblemError(f"--gap is for the method optimal, got --method {method}. Leave one of them out.")
 
 
-def _print_assignment(
-    console: Console, problem: AllocationProblem, found: Allocation, *, has_units: bool
-) -> None:
-    from fedwave.allocation import account
-    from fedwave.cli.console import print_tables
-    from fedwave.units import watt_to_dbm
-
-    table = Table(
-        title=f"{found.num_selected} of {problem.num_devices} devices on {problem.num_blocks} blocks"
-        f" ({_access_words(problem)}method {found.method})",
-        title_justify="left",
-        box=None,
-        padding=(0, 1, 0, 0),
-    )
-    entry = account(problem, found)
-    power, rate = found.transmit_power_w, entry.rate_bps
-    if has_units:  # as radio engineers read them
-        power, rate = watt_to_dbm(power), rate / 1e3
-    width_hz = found.bandwidth_of_device_hz
-    times = ["delay s"] if width_hz is None else ["from s", "until s"]
-    headings = ["block" if width_hz is None else "blocks", "device", "u"]
-    headings += ["power dBm" if has_units else "power", "of max", "SINR dB"]
-    taken, offer = problem.taking(found.offer_of_device), found.offer_of_device
-    if problem.has_own_bits:
-        headings[2:2] = [*(["offer"] if offer is not None else []), "bits"]
-    headings += [
-        *(["margin dB"] if entry.required_sinr > 0 else []),
-        "kbit/s" if has_units else "rate",
-        *times,
-        "energy J",
-    ]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    uploads: list[tuple[str, int]] = [(str(block), i) for block, i in found.device_of_block.items()]
-    if width_hz is not None:  # several may hold a part of a block, or the same blocks in turn
-        uploads = [(f"{width_hz[i] / problem.bandwidth_hz:.4g}", int(i)) for i in found.selected]
-    elif problem.num_blocks <= _MAX_ROWS:  # those that stand idle, too
-        uploads = [(str(m), found.device_of_block.get(m, -1)) for m in range(problem.num_blocks)]
-    for held, i in uploads[:_MAX_ROWS]:
-        if i < 0:
-            table.add_row(held, "-")
-            continue
-        link = [f"{entry.sinr_db[i]:.1f}", f"{entry.margin_db[i]:.1f}", f"{rate[i]:.4g}"]
-        if entry.required_sinr == 0:
-            del link[1]
-        seconds = [entry.upload_delay_s[i]]
-        if width_hz is not None:
-            seconds = [entry.upload_start_s[i], entry.upload_end_s[i]]
-        size = [] if offer is None else [str(offer[i])]
-        if taken.device_bits is not None:
-            size.append(f"{taken.device_bits[i]:.4g}")
-        table.add_row(
-            held,
-            str(i),
-            *size,
-            f"{taken.contribution[i]:.4g}",
-            f"{power[i]:.1f}" if has_units else f"{power[i]:.4g}",
-            f"{found.transmit_power_w[i] / problem.max_power_w[i]:.0%}",
-            *link,
-            *(f"{value:.4g}" for value in seconds),
-            f"{entry.upload_energy_j[i]:.4g}",
-        )
-    print_tables(console, table)
-    if found.num_selected > _MAX_ROWS:
-        console.print(f"... and {found.num_selected - _MAX_ROWS} more uploads; --json lists them all.")
-
-
-def _access_words(problem: AllocationProblem) -> str:
-    """Return what a title says of another access than one block each."""
-    return "" if problem.access == "one-block" else f"access {problem.access}, "
-
-
-def _print_objective(console: Console, problem: AllocationProblem, timed: TimedAllocation) -> None:
-    from fedwave.allocation import objective_terms
-
-    found = timed.allocation
-    table = Table(
-        title="Objective of (P): contribution - energy - delay",
-        title_justify="left",
-        box=None,
-        padding=(0, 1, 0, 0),
-    )
-    for heading in ("term", "value", "weight", "worth"):
-        table.add_column(heading, justify="left" if heading == "term" else "right")
-    for term in objective_terms(problem, found):
-        value, weight = f"{term.value:.5g}", ""
-        if term.unit:
-            value, weight = f"{term.value:.4g} {term.unit}", f"{term.weight:.4g}"
-        table.add_row(term.name, value, weight, f"{term.worth:+.5g}")
-    table.add_section()
-    table.add_row("objective", "", "", f"{found.objective:+.7g}", style="bold")
-    console.print(table)
-    console.print(f"Status: {found.status.value}{escape(f' - {found.reason}' if found.reason else '')}")
-    if found.upper_bound < math.inf:
-        console.print(
-            f"Proven: no allocation is better than {found.upper_bound:.7g} (gap {found.gap:.1e}), "
-            f"{found.iterations} matchings, {1e3 * timed.seconds:.1f} ms"
-        )
-    else:
-        console.print(f"Nothing is proven by this method; {1e3 * timed.seconds:.1f} ms")
-
-
-def _print_comparison(console: Console, found: Mapping[str, TimedAllocation]) -> None:
-    from fedwave.cli.console import print_tables
-
-    table = Table(title="All methods on this problem", title_justify="left", box=None, padding=(0, 1, 0, 0))
-    headings = ("objective", "U", "energy J", "CPU s", "upload s", "sent", "ms", "status")
-    for heading in ("method", *headings):
-        is_text = heading in ("method", "status")
-        table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
-    best = max(timed.allocation.objective for timed in found.values())
-    for name, timed in found.items():
-        one = timed.allocation
-        table.add_row(
-            name,
-            f"{one.objective:.5g}",
-            f"{one.contribution:.4g}",
-            f"{one.energy_j:.4g}",
-            f"{one.compute_delay_s:.4g}",
-            f"{one.upload_delay_s:.4g}",
-            str(one.num_selected),
-            f"{1e3 * timed.seconds:.1f}",
-            one.status.value,
-            style="bold" if one.objective == best else None,
-        )
-    print_tables(console, table)
-    for name, timed in found.items():
-        if timed.allocation.reason:
-            console.print(f"{name}: {escape(timed.allocation.reason)}")
-    proven = found["optimal"].allocation
-    console.print(f"Proven: no allocation is better than {proven.upper_bound:.7g} (gap {proven.gap:.1e})")
-
-
 def _run_pareto(
     console: Console, problem: AllocationProblem, gap: dict[str, Any], as_json: bool, plot: Path | None
 ) -> None:
@@ -332,32 +195,12 @@ def _run_pareto(
     if as_json:
         typer.echo(json.dumps(describe_front(front), indent=2, allow_nan=False))
     else:
-        _print_front(console, front)
+        print_front(console, front)
     if plot is not None:
         from fedwave.plots.allocation import plot_pareto, save
 
         save(plot_pareto(front), plot)
         _say_picture(console, plot, as_json)
-
-
-def _print_front(console: Console, front: ParetoFront) -> None:
-    table = Table(
-        title="Optimum for each pair of weights", title_justify="left", box=None, padding=(0, 1, 0, 0)
-    )
-    for heading in ("energy weight", "delay weight", "energy J", "delay s", "U", "sent"):
-        table.add_column(escape(heading), justify="right")
-    rows = zip(
-        front.energy_weight,
-        front.delay_weight,
-        front.energy_j,
-        front.delay_s,
-        front.contribution,
-        front.num_selected,
-        strict=True,
-    )
-    for *numbers, count in rows:
-        table.add_row(*(f"{number:.4g}" for number in numbers), str(count))
-    console.print(table)
 
 
 def _say_picture(console: Console, plot: Path, as_json: bool) -> None:
