@@ -56,7 +56,7 @@ def _columns(
         columns["offer"] = lambda i: str(offer[i])
     if (bits := taken.device_bits) is not None:
         columns["bits"] = lambda i: f"{bits[i]:.4g}"
-    columns["u"] = lambda i: f"{taken.contribution[i]:.4g}"
+    columns["u"] = lambda i: f"{taken.contribution[i]:.3g}"
     if has_units:  # as radio engineers read them
         columns["p dBm"] = lambda i: f"{watt_to_dbm(power_w[i]):.1f}"
     else:
