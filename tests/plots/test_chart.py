@@ -97,6 +97,15 @@ def test_wide_intervals_do_not_flatten_the_curves() -> None:
     assert (low, high) == pytest.approx((48.0 - 0.24, 54.0 + 0.24))
 
 
+def test_the_lines_of_dots_are_never_cut_off() -> None:
+    dots = [
+        Series(name, (0.0,), (mean,), (mean - 30.0,), (mean + 40.0,))
+        for name, mean in (("a", 50.0), ("b", 52.0))
+    ]
+    low, high = ChartPanel("", "", "", tuple(dots), kind="dots").y_range
+    assert (low, high) == pytest.approx((20.0 - 0.04 * 72.0, 92.0 + 0.04 * 72.0))
+
+
 def test_an_axis_does_not_make_a_cliff_of_a_thousandth() -> None:
     flat = Series("a", (1.0, 2.0), (1000.0, 1001.0), (1000.0, 1001.0), (1000.0, 1001.0))
     low, high = ChartPanel("", "", "", (flat,)).y_range

@@ -55,7 +55,8 @@ class ChartPanel:
     def y_range(self) -> tuple[float, float] | None:
         """The part of the y-axis to show: the means and as much of wide intervals as leaves them readable.
 
-        It is never less than a tenth of the values themselves.
+        Of dots the whole intervals: they are lines, and one that is cut off says nothing. It is never less
+        than a tenth of the values themselves.
         """
         means = [v for one in self.series for v in one.mean if math.isfinite(v)]
         edges = [v for one in self.series for v in (*one.low, *one.high) if math.isfinite(v)]
@@ -63,7 +64,7 @@ class ChartPanel:
             return None
         if self.mark_y is not None:
             means, edges = [*means, self.mark_y], [*edges, self.mark_y]
-        room = MAX_ROOM * (max(means) - min(means)) or math.inf
+        room = (MAX_ROOM * (max(means) - min(means)) if self.kind != "dots" else 0.0) or math.inf
         low, high = max(min(edges), min(means) - room), min(max(edges), max(means) + room)
         short = MIN_SPAN * max(map(abs, means)) - (high - low)
         if short > 0:
