@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fedwave.reproduce.studies import study_of
-from tools.docs.nufm_page import counted, said
+from tools.docs.nufm_page import SEEN_SEEDS, counted, later_seeds, said
 from tools.docs.steps_page import steps_table
 
 ARMS = {"NUFM": (0.5, 2.0), "uniform": (1.0, 1.0), "uniform at NUFM's norms": (0.5, 2.0)}
@@ -49,6 +49,16 @@ def test_a_finding_is_told_for_every_dataset_that_has_it() -> None:
     assert "49" in text
     assert text.endswith("on CIFAR-100 (above zero)")
     assert said(study, "held-out loss, round 7: NUFM below uniform") == "not run yet"
+
+
+def test_later_seeds_are_told_once_there_are_any() -> None:
+    rows = [
+        {"dataset": "fashion-mnist", "scheme": scheme, "value": 0.001, "seed": seed, "accuracy": accuracy}
+        for scheme, accuracy in (("NUFM", 0.75), ("Per-FedAvg", 0.5))
+        for seed in range(SEEN_SEEDS + 2)
+    ]
+    assert later_seeds(rows) == "NUFM − Per-FedAvg 25 points, exact (above zero)"
+    assert later_seeds([row for row in rows if row["seed"] < SEEN_SEEDS]) == "not run yet"
 
 
 def test_the_table_of_steps_has_a_column_for_each_dataset_and_bold_is_sure() -> None:

@@ -9,6 +9,8 @@ import pytest
 from fedwave.reproduce.studies import (
     best_rates,
     finding,
+    judged_comparisons,
+    rates_on_later_seeds,
     stable_rates,
     study_of,
     usual_rate,
@@ -66,8 +68,8 @@ def test_steps_tell_the_lead_from_the_length() -> None:
         5.0
     )
     assert not any("round 50" in name or "everybody" in name for name in found)
-    tested = [part for part in found.values() if not part.outcome.is_exact]
-    assert [part.corrected.effect for part in tested] == holm([part.outcome.p_value for part in tested])
+    inexact = [part for part in found.values() if not part.outcome.is_exact]
+    assert [part.corrected.effect for part in inexact] == holm([part.outcome.p_value for part in inexact])
 
 
 def rate_rows() -> list[dict]:
@@ -119,6 +121,18 @@ def test_one_seed_has_no_others_to_choose_its_rate() -> None:
     assert [part.part.name for part in study_of("rates", alone)] == [
         "accuracy at the usual β: NUFM − Per-FedAvg on Fashion-MNIST"
     ]
+
+
+def test_first_seeds_choose_the_rates_at_which_later_ones_are_compared() -> None:
+    rows = rate_rows()  # NUFM diverged at 0.003 on seed 1, so that among the first two 0.001 is best
+    (part,) = rates_on_later_seeds(rows, "fashion-mnist", num_first=2)
+    assert part.name == "NUFM − Per-FedAvg"
+    assert set(part.values) == set(SEEDS) - {0, 1}
+    assert all(abs(lead) < 0.3 for lead in part.values.values())
+    (part,) = rates_on_later_seeds(rows, "fashion-mnist", num_first=1)  # seed 0 knows of no divergence
+    assert part.values[1] == pytest.approx(-80.0, abs=0.3)
+    assert part.values[2] == pytest.approx(2.0, abs=0.3)
+    assert judged_comparisons(rates_on_later_seeds(rows, "fashion-mnist", num_first=len(SEEDS))) == []
 
 
 def test_a_run_that_diverges_counts_as_an_accuracy_of_zero_where_it_is_compared() -> None:

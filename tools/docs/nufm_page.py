@@ -17,6 +17,8 @@ from fedwave.reproduce.studies import (
     STUDIES,
     best_rates,
     finding,
+    judged_comparisons,
+    rates_on_later_seeds,
     stable_rates,
     study_of,
 )
@@ -26,6 +28,7 @@ from tools.docs.pages import DOCS
 from tools.docs.steps_page import steps_table
 
 FOLDER = DOCS / "reproduction"
+SEEN_SEEDS = 5  # of the rates on Fashion-MNIST, when the rule that chooses a rate was set
 PICTURES: Mapping[str, Mapping[str, str]] = {
     "rates": {
         "rates": "Accuracy and training loss against the meta-learning rate for four schemes",
@@ -72,7 +75,16 @@ def blocks() -> dict[str, str]:
         for key, (of_item, name) in SAID.items():
             if of_item == item:
                 found[key] = said(study, name)
+        if item == "rates":
+            found["rates_later"] = later_seeds(rows)
     return found
+
+
+def later_seeds(rows: Sequence[Row]) -> str:
+    """Return the comparisons at the best rates on the seeds that nobody had seen when the rule was set."""
+    study = judged_comparisons(rates_on_later_seeds(rows, PAPER.cell_dataset, num_first=SEEN_SEEDS))
+    texts = [f"{one.part.name} {part_measured(one)} ({finding(one)})" for one in study]
+    return listed(texts) or "not run yet"
 
 
 def said(study: Sequence[JudgedPart], name: str) -> str:

@@ -31,13 +31,19 @@ SAME_LENGTH, SHRUNK = "uniform at NUFM's norms", "NUFM at uniform's norms"
 LOSSES = ((NUFM, UNIFORM), (SAME_LENGTH, UNIFORM), (NUFM, SAME_LENGTH), (SHRUNK, UNIFORM))
 FINDINGS = {HOLDS: "above zero", FAILS: "below zero"}
 SHARE_OF_INTEREST = 5.0  # points of a share of rounds or devices
+COMPARED_BY_RATE = (("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"), ("NUFM", EVERYBODY))
 UNSTABLE_RISE = 1.25  # of a loss, times the lowest before it, from which on a run is called unstable
 
 
 def study_of(item: str, rows: Sequence[Row], curves: Sequence[Row] = ()) -> list[JudgedPart]:
     """Return an item's comparisons with what they show; none of an item that is no study."""
     make = STUDIES.get(item)
-    parts = [part for part in make(rows, curves) if part.values] if make else []
+    return judged_comparisons(make(rows, curves)) if make else []
+
+
+def judged_comparisons(comparisons: Iterable[Part]) -> list[JudgedPart]:
+    """Return the comparisons that have seeds with what they show, corrected for their number."""
+    parts = [part for part in comparisons if part.values]
     outcomes = [
         outcome_of(list(part.values.values()), part.side, part.threshold, interest=part.interest)
         for part in parts
@@ -88,7 +94,7 @@ def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         at_rate, best = accuracies_by_rate(rows, dataset), best_rates(rows, dataset)
         usual = usual_rate(rows, dataset)
-        for better, worse in (("NUFM", "Per-FedAvg"), ("Per-FedAvg", "FedAvg"), ("NUFM", EVERYBODY)):
+        for better, worse in COMPARED_BY_RATE:
             if better in best and worse in best:
                 at_usual = [at_rate[scheme].get(usual, {}) for scheme in (better, worse)]
                 yield _points(f"accuracy at the usual β: {better} − {worse}{on(dataset)}", *at_usual)
@@ -97,6 +103,22 @@ def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
                     for scheme in (better, worse)
                 ]
                 yield _points(f"accuracy each at its best β: {better} − {worse}{on(dataset)}", *at_best)
+
+
+def rates_on_later_seeds(rows: Sequence[Row], dataset: str, *, num_first: int) -> Iterator[Part]:
+    """Yield the schemes each at the best rate of the first seeds, compared on those that came after them."""
+    at_rate = accuracies_by_rate(rows, dataset)
+
+    def on_first(scheme: str, rate: float) -> float:
+        return sum(accuracy for seed, accuracy in at_rate[scheme][rate].items() if seed < num_first)
+
+    later = {}
+    for scheme, own in at_rate.items():
+        rate = max(own, key=lambda rate: on_first(scheme, rate))
+        later[scheme] = {seed: accuracy for seed, accuracy in own[rate].items() if seed >= num_first}
+    for better, worse in COMPARED_BY_RATE:
+        if better in later and worse in later:
+            yield _points(f"{better} − {worse}", later[better], later[worse])
 
 
 def usual_rate(rows: Sequence[Row], dataset: str) -> float:
