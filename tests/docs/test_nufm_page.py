@@ -36,7 +36,7 @@ def step_rows(dataset: str) -> tuple[list[dict], list[dict]]:
 
 def test_a_rate_that_all_seeds_chose_needs_no_count() -> None:
     assert counted([0.003, 0.003]) == "0.003"
-    assert counted([0.003, 0.006, 0.006]) == "0.006 (2 times) or 0.003 (1 times)"
+    assert counted([0.003, 0.006, 0.006]) == "0.006 (2 times) or 0.003 (once)"
     assert counted([]) == "none"
 
 

@@ -148,7 +148,7 @@ def counted(rates: Collection[float]) -> str:
     counts = Counter(rates).most_common()
     if len(counts) <= 1:
         return f"{counts[0][0]:g}" if counts else "none"
-    return " or ".join(f"{rate:g} ({count} times)" for rate, count in counts)
+    return " or ".join(f"{rate:g} ({'once' if count == 1 else f'{count} times'})" for rate, count in counts)
 
 
 def _losses(
