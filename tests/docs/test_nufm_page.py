@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from fedwave.reproduce.studies import study_of
-from tools.docs.nufm_page import SEEN_SEEDS, counted, later_seeds, said
+from fedwave.reproduce.parts import Part
+from fedwave.reproduce.studies import judged_comparisons, study_of
+from tools.docs.nufm_page import SEEN_SEEDS, concluded, counted, later_seeds, said
 from tools.docs.steps_page import steps_table
 
 ARMS = {"NUFM": (0.5, 2.0), "uniform": (1.0, 1.0), "uniform at NUFM's norms": (0.5, 2.0)}
@@ -49,6 +50,24 @@ def test_a_finding_is_told_for_every_dataset_that_has_it() -> None:
     assert "49" in text
     assert text.endswith("on CIFAR-100 (above zero)")
     assert said(study, "held-out loss, round 7: NUFM below uniform") == "not run yet"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((1.0, 2.0, 1.8), "open; by itself above zero"),
+        ((-1.0, -2.0, -1.8), "open; by itself below zero"),
+        ((-1.0, 2.0, 3.0), "open"),
+        ((2.0,), "open"),
+    ],
+)
+def test_what_only_the_correction_leaves_open_is_told_with_its_side(values, words) -> None:
+    """By themselves p = 0.035; with two noisy comparisons beside it, Holm asks for three times less."""
+    others = [(f"other {i}", (-1.0, 2.0, 0.5)) for i in range(2)]
+    study = judged_comparisons(
+        Part(name, dict(enumerate(own)), "above", 0.0, "points") for name, own in [("x", values), *others]
+    )
+    assert concluded(study[0]) == words
 
 
 def test_later_seeds_are_told_once_there_are_any() -> None:

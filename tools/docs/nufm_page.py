@@ -14,6 +14,7 @@ from fedwave.reproduce.report_tables import part_measured, scales_table, study_t
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import CURVES, SEEDS, Row, read_rows
 from fedwave.reproduce.studies import (
+    FINDINGS,
     STUDIES,
     best_rates,
     finding,
@@ -22,7 +23,8 @@ from fedwave.reproduce.studies import (
     stable_rates,
     study_of,
 )
-from fedwave.reproduce.verdicts import JudgedPart
+from fedwave.reproduce.verdicts import FAILS, HOLDS, OPEN, JudgedPart
+from fedwave.runs.inference import LEVEL
 from tools.docs.claims_in_words import listed
 from tools.docs.pages import DOCS
 from tools.docs.steps_page import steps_table
@@ -83,7 +85,7 @@ def blocks() -> dict[str, str]:
 def later_seeds(rows: Sequence[Row]) -> str:
     """Return the comparisons at the best rates on the seeds that nobody had seen when the rule was set."""
     study = judged_comparisons(rates_on_later_seeds(rows, PAPER.cell_dataset, num_first=SEEN_SEEDS))
-    texts = [f"{one.part.name} {part_measured(one)} ({finding(one)})" for one in study]
+    texts = [f"{one.part.name} {part_measured(one)} ({concluded(one)})" for one in study]
     return listed(texts) or "not run yet"
 
 
@@ -94,8 +96,16 @@ def said(study: Sequence[JudgedPart], name: str) -> str:
         for one in study
         if one.part.name.startswith(name + " on ")
     }
-    texts = [f"{part_measured(one)} on {where} ({finding(one)})" for where, one in by_dataset.items()]
+    texts = [f"{part_measured(one)} on {where} ({concluded(one)})" for where, one in by_dataset.items()]
     return listed(texts) or "not run yet"
+
+
+def concluded(one: JudgedPart) -> str:
+    """Return a comparison's finding; of an open one also what it would be if nothing else had been asked."""
+    found = finding(one)
+    if one.decision != OPEN or one.outcome.p_value >= LEVEL:
+        return found
+    return f"{found}; by itself {FINDINGS[HOLDS if one.outcome.is_for else FAILS]}"
 
 
 def state(item: str, rows: Sequence[Row]) -> str:
