@@ -92,6 +92,14 @@ def test_every_worker_computes_on_one_thread() -> None:
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize(("num_workers", "while_open"), [(1, 1), (2, 3)])
+def test_a_run_of_one_worker_leaves_all_other_cores_alone(num_workers: int, while_open: int) -> None:
+    torch.set_num_threads(3)
+    with threads(num_workers):
+        assert torch.get_num_threads() == while_open
+    assert torch.get_num_threads() == 3
+
+
 def test_without_a_number_there_is_a_worker_for_each_core() -> None:
     num_cores = len(os.sched_getaffinity(0))
     assert available_cores() == num_cores

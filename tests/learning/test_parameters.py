@@ -6,7 +6,15 @@ import numpy as np
 import torch
 
 from fedwave.learning import Parameters
-from fedwave.learning.parameters import norm, num_parameters, stack_copies, step, unstack, with_gradients
+from fedwave.learning.parameters import (
+    distance,
+    norm,
+    num_parameters,
+    stack_copies,
+    step,
+    unstack,
+    with_gradients,
+)
 
 
 def model(seed: int = 0) -> Parameters:
@@ -48,3 +56,18 @@ def test_leaves_have_the_values_and_leave_the_model_without_gradients() -> None:
     assert all(value.requires_grad and value.is_leaf for value in leaves.values())
     assert not any(value.requires_grad for value in start.values())
     assert all(torch.equal(leaves[name], value) for name, value in start.items())
+
+
+def test_the_distance_is_the_same_to_the_bit_on_any_number_of_cores() -> None:
+    rng = torch.Generator().manual_seed(0)
+    one, other = ({"w": torch.randn(2048, 200, generator=rng)} for _ in range(2))
+    before, found = torch.get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(distance(one, other))
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+    assert abs(found[0] / np.linalg.norm(flat(one).astype(float) - flat(other).astype(float)) - 1) < 1e-13

@@ -20,7 +20,6 @@ from fedwave.theory.estimates import (
     LocalEstimates,
     estimate_constants,
     noise_from_two_batches,
-    one_core,
 )
 from fedwave.units import FloatArray
 from tests.devices.pools import EVERYONE, NUM_DEVICES, small_pool
@@ -237,10 +236,3 @@ def test_an_effort_of_nothing_is_refused() -> None:
     for name, least in (("num_devices", 2), ("num_iterations", 1), ("num_probes", 1)):
         with pytest.raises(ConfigError, match=f"{name} must be a whole number >= {least}, got {least - 1}"):
             Effort(**{name: least - 1})
-
-
-def test_one_core_is_given_back_after_an_error() -> None:
-    before = torch.get_num_threads()
-    with pytest.raises(ZeroDivisionError), one_core():
-        _ = 1 / (torch.get_num_threads() - 1)
-    assert torch.get_num_threads() == before

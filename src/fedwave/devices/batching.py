@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import torch
 
 from fedwave.devices.work import LocalWork
 from fedwave.learning.models import UserModel
+from fedwave.learning.one_core import one_core
 from fedwave.units import IntArray
 
 NUM_TRIALS = 3
@@ -49,15 +49,11 @@ def _seconds(local: LocalWork, chunks: list[IntArray], *, is_loop: bool) -> floa
     parameters = local.model.initial_parameters(np.random.default_rng(0))
     parameters = {name: value.to(local.pool.torch_device) for name, value in parameters.items()}
     local.model.use_loop(is_loop)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     found = []
-    try:
+    with one_core():
         for _ in range(NUM_TRIALS + 1):  # the first one warms up
             start = time.process_time()
             for chunk in chunks:
                 local.compute(0, parameters, chunk)
             found.append(time.process_time() - start)
-    finally:
-        torch.set_num_threads(threads)
     return min(found[1:])

@@ -42,6 +42,8 @@ class ThreadExecutor:
         self._local = local
         self._evaluation = evaluation
         self._threads_before = torch.get_num_threads()
+        if self.num_workers == 1:  # what the server computes in between shall not take the other cores either
+            torch.set_num_threads(1)
         self._pool = ThreadPoolExecutor(
             self.num_workers, thread_name_prefix="fedwave", initializer=torch.set_num_threads, initargs=(1,)
         )

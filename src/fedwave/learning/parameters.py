@@ -11,6 +11,8 @@ import math
 import torch
 from torch import Tensor
 
+from fedwave.learning.one_core import one_core
+
 Parameters = dict[str, Tensor]
 
 
@@ -45,11 +47,12 @@ def norm(parameters: Parameters, *, is_stacked: bool) -> Tensor:
 
 
 def distance(one: Parameters, other: Parameters) -> float:
-    """Return the Euclidean distance between two models, summed in float64."""
-    squares = [
-        float(torch.sum((value.to(torch.float64) - other[name].to(torch.float64)) ** 2))
-        for name, value in one.items()
-    ]
+    """Return the Euclidean distance between two models, summed in float64, alike on any number of cores."""
+    with one_core():
+        squares = [
+            float(torch.sum((value.to(torch.float64) - other[name].to(torch.float64)) ** 2))
+            for name, value in one.items()
+        ]
     return math.sqrt(math.fsum(squares))
 
 

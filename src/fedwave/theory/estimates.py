@@ -8,8 +8,7 @@ devices would have to send for each.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from fedwave.devices.work import as_float64
 from fedwave.errors import ProblemError, require_count
 from fedwave.learning import Batch, Model, Parameters, Task
 from fedwave.learning.objective import Loss, objective
+from fedwave.learning.one_core import one_core
 from fedwave.learning.parameters import stack_copies
 from fedwave.theory.constants import Constants
 from fedwave.theory.curvature import StackedHessian, from_rows, spectral_norms
@@ -212,14 +212,3 @@ def noise_from_two_batches(
         )
     excess = (small_norm**2 - large_norm**2) / (1.0 / small_size - 1.0 / large_size)
     return float(np.sqrt(max(excess, 0.0)))
-
-
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Let torch compute on one core, as the workers of a run do, so that the order of sums never changes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
