@@ -95,3 +95,14 @@ def test_the_table_of_steps_has_a_column_for_each_dataset_and_bold_is_sure() -> 
     first, last = (float(end) for end in ends.strip("()").split(" to "))
     assert first < float(mean) < last
     assert float(mean) == pytest.approx(math.tanh((math.atanh(0.6) + math.atanh(0.8)) / 2), abs=0.005)
+
+
+def test_a_negative_correlation_has_one_kind_of_minus() -> None:
+    rows, curves = step_rows("cifar-10")
+    for row in curves:
+        if row["curve"] == "gain_correlation":
+            row |= {name: -value for name, value in row.items() if name.startswith("round_")}
+    lines = steps_table(rows, curves, study_of("steps", rows, curves)).split("\n")
+    (line,) = (one for one in lines if "norm and gain correlate, round 1 " in one)
+    assert "-" not in line
+    assert line.count("−") == 3

@@ -86,6 +86,6 @@ def _lengths(curves: Sequence[Row], dataset: str, k: int) -> str:
 def _correlation(curves: Sequence[Row], dataset: str, curve: str, k: int) -> str:
     """Return a mean correlation of NUFM's runs with its 95 % interval, by Fisher's transform."""
     one = interval([math.atanh(value) for value in _by_seed(curves, dataset, NUFM, curve, k).values()])
-    ends = (math.tanh(one.mean + sign * one.half_width) for sign in (-1.0, 1.0))
-    low, high = (f"{end:.2f}".replace("-", "−") for end in ends)
-    return f"{math.tanh(one.mean):.2f} ({low} to {high})"
+    steps = (0.0, -one.half_width, one.half_width)
+    mean, low, high = (f"{math.tanh(one.mean + step):.2f}".replace("-", "−") for step in steps)
+    return f"{mean} ({low} to {high})"
