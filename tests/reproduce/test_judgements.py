@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 from fedwave.experiments import load_experiment
 from fedwave.experiments.build import build_simulation
+from fedwave.learning.evaluate import adapt
 from fedwave.reproduce.judgements import JUDGEMENTS, read_test
 
 
@@ -59,6 +60,24 @@ def test_every_judgement_is_a_plain_loop_over_devices(simulation, name: str) -> 
     assert found["accuracy_own"] == pytest.approx(np.mean(np.divide(right_own, counts)))
     assert found["accuracy_own_pooled"] == pytest.approx(sum(right_own) / sum(counts))
     assert found["loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_models_are_judged_on_one_core_whatever_the_machine_has(simulation, monkeypatch) -> None:
+    """On three, the accuracies of some models of CIFAR-100 were others in their last bits."""
+    before, seen = torch.get_num_threads(), set()
+
+    def noting(*args, **options):
+        seen.add(torch.get_num_threads())
+        return adapt(*args, **options)
+
+    monkeypatch.setattr("fedwave.reproduce.judgements.adapt", noting)
+    torch.set_num_threads(3)
+    try:
+        read_test(simulation, simulation.initial_state().parameters)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {1}
 
 
 def test_a_judgement_is_what_its_name_says() -> None:

@@ -11,6 +11,7 @@ from fedwave.devices.pool import DevicePool
 from fedwave.devices.work import EvaluationWork, as_float64
 from fedwave.learning import Parameters
 from fedwave.learning.evaluate import adapt
+from fedwave.learning.one_core import one_core
 from fedwave.simulation.simulation import Simulation
 from fedwave.units import FloatArray, IntArray
 
@@ -39,11 +40,12 @@ JUDGEMENTS: dict[str, Judgement] = {
 
 def read_test(simulation: Simulation, parameters: Parameters) -> dict[str, dict[str, float]]:
     """Return the figures of every judgement, each by its name in ``FIGURES``."""
-    return {
-        name: _judged(simulation.evaluation, _pool(simulation, how), parameters, how)
-        for name, how in JUDGEMENTS.items()
-        if len(_pool(simulation, how))
-    }
+    with one_core():  # as a worker that evaluates has it
+        return {
+            name: _judged(simulation.evaluation, _pool(simulation, how), parameters, how)
+            for name, how in JUDGEMENTS.items()
+            if len(_pool(simulation, how))
+        }
 
 
 def _pool(simulation: Simulation, how: Judgement) -> DevicePool:
