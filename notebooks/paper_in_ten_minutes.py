@@ -117,7 +117,7 @@ assert np.isclose(rate, best.account.rate_bps[device])
 # %% [markdown]
 # ## 5. What holds when one does it again
 #
-# - NUFM's held-out loss is <!--=reproduction.lead_5-->13.08 ± 5.89 %<!--/=--> below Per-FedAvg's in round 5 on Fashion-MNIST, and <!--=reproduction.lead_50-->0.47 ± 5.34 %<!--/=--> in round 50. Its
+# - NUFM's held-out loss is <!--=reproduction.lead_5-->15.56 ± 3.44 %<!--/=--> below Per-FedAvg's in round 5 on Fashion-MNIST, and <!--=reproduction.lead_50-->0.99 ± 3.22 %<!--/=--> in round 50. Its
 #   accuracy differs by <!--=reproduction.nufm_minus_per_fedavg-->+0.79 ± 0.95 points<!--/=--> over <!--=reproduction.seeds-->20<!--/=--> seeds.
 # - IVES as printed loses <!--=ives.uniform_lost-->26 %<!--/=--> of the objective in the median of 100 draws with u ~ U(0, 10); from ten starts <!--=ives.uniform_mended-->0.30 %<!--/=-->. It is its start that fails.
 # - In a calibrated street cell a threshold rule of twenty lines takes <!--=street_cell.threshold_time_ratio-->1.00 × (0.98–1.02)<!--/=--> the time of the proven optimum and <!--=street_cell.threshold_energy_ratio-->1.00 × (0.99–1.00)<!--/=--> its energy.

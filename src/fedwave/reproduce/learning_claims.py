@@ -173,7 +173,8 @@ def lead_shrinks_with_local_steps(tables: Tables) -> Iterator[Part]:
 def losses(tables: Tables, item: str, dataset: str) -> dict[str, str]:
     """Return the columns of the loss in round 19: held-out, and the training devices' as far as it is known.
 
-    Where any run of the item lacks the evaluation of the training devices, their own reports stand in.
+    Where any run of the item on this dataset lacks the evaluation of the training devices, their own reports
+    stand in.
     """
     rows = [row for row in tables.rows.get(item, ()) if row["dataset"] == dataset]
     is_evaluated = bool(rows) and all(math.isfinite(row.get(LOSSES_19[TRAINING], math.nan)) for row in rows)
