@@ -17,13 +17,14 @@ from fedwave.experiments import Experiment
 from fedwave.experiments.build import build_simulation
 from fedwave.learning import meta_gradient
 from fedwave.learning.objective import objective
+from fedwave.rng import Stream, generator
 from fedwave.runs.run import run_experiment
 from fedwave.runs.theory_rows import Snapshot, read_snapshots, write_snapshots
 from fedwave.runs.theory_snapshots import meta_gradients, open_run, take_snapshots
 from fedwave.selection import contribution
 from fedwave.simulation.simulation import Simulation
 from fedwave.theory import Constants, meta_dissimilarity, meta_smoothness, variance_penalty
-from fedwave.theory.estimates import Effort
+from fedwave.theory.estimates import Effort, estimate_constants
 from fedwave.theory.learner import Learner
 from tests.runs.small_runs import experiment
 
@@ -120,6 +121,26 @@ def test_a_snapshot_says_what_plain_loops_find() -> None:
         assert getattr(one, f"promised_{name}") == pytest.approx(expected, rel=1e-3)
     scores = contribution(norms[:, None], samples, similarity_penalty=1.0, variance_penalty=1.0)
     assert one.promised_used == pytest.approx(beta / 2 * scores[chosen].mean(), rel=1e-3)
+
+
+def test_a_snapshot_has_the_spread_and_the_cost_of_its_constants() -> None:
+    simulation, (one,) = snapshots_of(small(), last=0)
+    local = simulation.local
+    found = estimate_constants(
+        simulation.model, simulation.task, simulation.train, simulation.initial_state().parameters,
+        step_length=small().algorithm.meta_lr, effort=EFFORT, rng=generator(local.seed, Stream.THEORY, 0),
+        chunk_samples=local.chunk_samples,
+    )  # fmt: skip
+    assert len(found.local_smoothness) == 3
+    for field in fields(Constants):
+        largest, median = getattr(one, field.name), getattr(one, f"{field.name}_median")
+        assert (largest, median) == (
+            getattr(found.constants(), field.name),
+            getattr(found.medians(), field.name),
+        )
+        assert 0 < median < largest
+    assert (one.num_gradients, one.num_products) == (found.num_gradients, found.num_products)
+    assert one.seconds > 0
 
 
 def test_a_preset_is_measured_on_the_way_and_a_run_at_its_two_ends(tmp_path: Path) -> None:

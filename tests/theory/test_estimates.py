@@ -102,6 +102,15 @@ def test_quadratics_give_their_constants() -> None:
     assert constants.hessian_noise == found.local_hessian_noise.max()
     assert constants.gradient_dissimilarity == found.local_gradient_dissimilarity.max()
     assert constants.hessian_dissimilarity == found.local_hessian_dissimilarity.max()
+    assert found.medians() == Constants(
+        smoothness=np.median(found.local_smoothness),
+        gradient_bound=np.median(found.local_gradient_norm),
+        hessian_lipschitz=np.median(found.local_hessian_lipschitz),
+        gradient_noise=np.median(found.local_gradient_noise),
+        hessian_noise=np.median(found.local_hessian_noise),
+        gradient_dissimilarity=np.median(found.local_gradient_dissimilarity),
+        hessian_dissimilarity=np.median(found.local_hessian_dissimilarity),
+    )
 
 
 def test_differences_of_hessians_are_those_of_each_device_and_the_next_in_the_stack() -> None:

@@ -15,11 +15,20 @@ THEORY = "theory.csv"
 
 # Each row: what it is, and the fields of a snapshot that it shows, separated by slashes.
 CONSTANTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("L: smoothness, largest / median device", ("smoothness", "smoothness_median")),
-    ("ζ: gradient norm", ("gradient_bound",)),
-    ("ρ: change of the Hessian along a step", ("hessian_lipschitz",)),
-    ("σ_G, σ_H: noise of a sample", ("gradient_noise", "hessian_noise")),
-    ("γ_G, γ_H: difference of two devices", ("gradient_dissimilarity", "hessian_dissimilarity")),
+    *(
+        (f"{what}, largest / median", (name, f"{name}_median"))
+        for what, name in (
+            ("L: smoothness of a device's loss", "smoothness"),
+            ("ζ: norm of its gradient", "gradient_bound"),
+            ("ρ: change of its Hessian along a step", "hessian_lipschitz"),
+            ("σ_G: noise of a sample's gradient", "gradient_noise"),
+            ("σ_H: noise of a sample's Hessian", "hessian_noise"),
+            ("γ_G: distance of two gradients", "gradient_dissimilarity"),
+            ("γ_H: distance of two Hessians", "hessian_dissimilarity"),
+        )
+    ),
+    ("cost: gradients and Hessian products of a sample", ("num_gradients", "num_products")),
+    ("cost: seconds on one core", ("seconds",)),
     ("L_F: smoothness of F", ("meta_smoothness",)),
     ("β over the largest that Corollary 1 allows", ("rate_over_limit",)),
     ("Γ by Lemma 3 / largest distance of two meta-gradients", ("meta_dissimilarity", "largest_distance")),
@@ -48,13 +57,22 @@ class Snapshot:
 
     round: int
     smoothness: float  # L
-    smoothness_median: float
+    smoothness_median: float  # over the same devices, or pairs of them; so the other medians
     gradient_bound: float  # zeta
+    gradient_bound_median: float
     hessian_lipschitz: float  # rho
+    hessian_lipschitz_median: float
     gradient_noise: float  # sigma_G
+    gradient_noise_median: float
     hessian_noise: float  # sigma_H
+    hessian_noise_median: float
     gradient_dissimilarity: float  # gamma_G
+    gradient_dissimilarity_median: float
     hessian_dissimilarity: float  # gamma_H
+    hessian_dissimilarity_median: float
+    num_gradients: float  # of one sample, that the constants took
+    num_products: float  # of one sample's Hessian with a vector, likewise
+    seconds: float  # likewise
     meta_smoothness: float  # L_F
     rate_over_limit: float  # beta over the largest for which Corollary 1 speaks
     meta_dissimilarity: float  # Gamma
@@ -79,7 +97,6 @@ class Snapshot:
     promised_corrected: float
     promised_used: float  # by Corollary 1 with the penalties that are used
     seen: float  # fall of F, over all training devices
-    seconds: float  # that the constants took
 
 
 def write_snapshots(path: Path, snapshots: Sequence[Snapshot]) -> Path:

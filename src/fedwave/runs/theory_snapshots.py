@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +106,6 @@ def take_snapshot(
         **_of_gradients(gradients),
         **_promises(estimates.constants(), learner, used, facts),
         seen=float(losses.mean() - later.mean()),
-        seconds=estimates.seconds,
     )
 
 
@@ -130,11 +129,14 @@ def meta_gradients(
 
 
 def _of_constants(estimates: LocalEstimates, learner: Learner) -> dict[str, float]:
-    constants = estimates.constants()
+    constants, medians = estimates.constants(), estimates.medians()
     limit = largest_meta_lr(constants, inner_lr=learner.inner_lr, num_local_steps=learner.num_local_steps)
     return {
-        **{field.name: getattr(constants, field.name) for field in fields(Constants)},
-        "smoothness_median": float(np.median(estimates.local_smoothness)),
+        **asdict(constants),
+        **{f"{name}_median": value for name, value in asdict(medians).items()},
+        "num_gradients": float(estimates.num_gradients),
+        "num_products": float(estimates.num_products),
+        "seconds": estimates.seconds,
         "meta_smoothness": meta_smoothness(constants, inner_lr=learner.inner_lr),
         "meta_dissimilarity": meta_dissimilarity(constants, inner_lr=learner.inner_lr),
         "rate_over_limit": learner.meta_lr / limit,

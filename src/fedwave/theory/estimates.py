@@ -8,8 +8,9 @@ devices would have to send for each.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,14 +60,21 @@ class LocalEstimates:
 
     def constants(self) -> Constants:
         """Return the largest of each."""
+        return self._summed_up(np.max)
+
+    def medians(self) -> Constants:
+        """Return the median of each: how far the largest stands out."""
+        return self._summed_up(np.median)
+
+    def _summed_up(self, by: Callable[[FloatArray], Any]) -> Constants:
         return Constants(
-            smoothness=float(self.local_smoothness.max()),
-            gradient_bound=float(self.local_gradient_norm.max()),
-            hessian_lipschitz=float(self.local_hessian_lipschitz.max()),
-            gradient_noise=float(self.local_gradient_noise.max()),
-            hessian_noise=float(self.local_hessian_noise.max()),
-            gradient_dissimilarity=float(self.local_gradient_dissimilarity.max()),
-            hessian_dissimilarity=float(self.local_hessian_dissimilarity.max()),
+            smoothness=float(by(self.local_smoothness)),
+            gradient_bound=float(by(self.local_gradient_norm)),
+            hessian_lipschitz=float(by(self.local_hessian_lipschitz)),
+            gradient_noise=float(by(self.local_gradient_noise)),
+            hessian_noise=float(by(self.local_hessian_noise)),
+            gradient_dissimilarity=float(by(self.local_gradient_dissimilarity)),
+            hessian_dissimilarity=float(by(self.local_hessian_dissimilarity)),
         )
 
 
