@@ -69,7 +69,6 @@ TESTED_THROUGH = {
     "reproduce/report_texts.py": "reproduce/test_reproduction.py",
     "reproduce/scheme_styles.py": "reproduce/test_reproduction.py",
     "reproduce/scale_charts.py": "reproduce/test_reproduction.py",
-    "reproduce/study_charts.py": "reproduce/test_reproduction.py",
     "runs/measures.py": "runs/test_comparison.py",
     "selection/policy.py": "selection/test_policies.py",
     "server/exclusion.py": "server/test_real_devices.py",

@@ -123,6 +123,17 @@ def test_the_summary_names_what_shows_the_order() -> None:
     assert "of 10 readings (10 with too few seeds to tell), the" in summary("fashion-mnist", alone)
 
 
+def test_a_seed_in_which_a_scheme_diverged_is_left_out_and_told() -> None:
+    (seen,) = readings_of_training(accuracies([0.7, 0.71, math.nan], [0.6, 0.62, 0.6], [math.nan, 0.5, 0.5]))
+    assert (seen.lead.count, seen.num_diverged) == (1, 2)
+    assert seen.row()["seeds_diverged"] == 2
+    said = summary("fashion-mnist", [seen])
+    assert said.endswith("Left out under “as we read it”, as one of the three diverged: 2 of 3 seeds")
+    (whole,) = readings_of_training(accuracies(WELL_ABOVE, CLOSE, WELL_BELOW))
+    assert whole.num_diverged == 0
+    assert "Left out" not in summary("fashion-mnist", [whole])
+
+
 def test_combined_readings_are_also_pooled_and_tested_on_the_training_devices() -> None:
     name = "first weights 0.2, mean weighted by samples"
     both = [

@@ -50,6 +50,7 @@ class Reading:
     last_lead: Interval  # Per-FedAvg over FedAvg
     change: Interval  # of NUFM's lead over Per-FedAvg, against our reading; NaN for that itself
     num_in_order: int  # seeds in which all three are in the paper's order
+    num_diverged: int  # seeds that are left out, because one of the three diverged
     p_order: float  # of the order seen, or of one surely otherwise; before any correction
     corrected_p: float = math.nan  # after Holm's correction over all readings of the table
 
@@ -96,6 +97,7 @@ class Reading:
             "change_of_lead_half_width": self.change.half_width,
             "seeds": self.lead.count,
             "seeds_in_order": self.num_in_order,
+            "seeds_diverged": self.num_diverged,
             "p_order": self.p_order,
             "p_order_holm": self.corrected_p,
             "paper_order": self.order,
@@ -170,8 +172,15 @@ def summary(dataset: str, readings: Sequence[Reading]) -> str:
     possible = _names(
         one for one in readings if one.size == "possible" and one.order in ("yes", "in the means")
     )
+    diverged = "".join(
+        f". Left out under “{one.name}”, as one of the three diverged: {one.num_diverged} of "
+        f"{one.lead.count + one.num_diverged} seeds"
+        for one in readings
+        if one.num_diverged
+    )
     return (
         f"{order_seen(dataset, readings)}. The order in the means and the paper's lead as one run: {possible}"
+        f"{diverged}"
     )
 
 
@@ -213,6 +222,7 @@ def _reading(dataset: str, name: str, values: Mapping[str, BySeed], usual: Mappi
         interval((table[:, 0] - table[:, 2]).tolist()),
         interval((table[:, 1] - table[:, 2]).tolist()),
         interval(changes),
+        num_diverged=len(set.intersection(*map(set, columns))) - len(rows),
         num_in_order=int(((table[:, 0] > table[:, 1]) & (table[:, 1] > table[:, 2])).sum()),
         p_order=p_of_order(table),
     )

@@ -297,9 +297,9 @@ def faults(found: Found, rows: Sequence[Row]) -> Chart:
 
 
 def accuracy_by_first_weights(found: Found, rows: Sequence[Row]) -> Chart:
-    """The three learners' accuracy against the scale of the first weights."""
+    """The three learners' accuracy against the scale of the first weights, of seeds that all went well."""
     del found
-    panels = []
+    panels, diverged = [], 0
     for dataset in distinct(rows, "dataset"):
         own = [
             row | {"value": std, "accuracy_percent": 100.0 * row["accuracy"]}
@@ -313,10 +313,13 @@ def accuracy_by_first_weights(found: Found, rows: Sequence[Row]) -> Chart:
                 own, "weight_std", "accuracy_percent", label, title=title, reference=PER_FEDAVG
             )
             panels.append(panel)
+            diverged += len({row["seed"] for row in own if not math.isfinite(row["accuracy"])})
     caption = (
         "After the last round, all else as we read it; the paper does not give this scale. "
         f"{INTERVALS.format(PER_FEDAVG)}"
     )
+    if diverged:
+        caption += f" Seeds left out at every scale, because a run diverged at one of them: {diverged}."
     return Chart("first-weights", "Accuracy by the scale of the first weights", caption, tuple(panels), 2)
 
 
