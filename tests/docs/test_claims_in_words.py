@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedwave.reproduce.readings import readings_of_training
+from fedwave.intervals import Interval
+from fedwave.reproduce.readings import Reading, readings_of_training
 from fedwave.reproduce.seed_tables import Tables
 from fedwave.reproduce.verdicts import judge
 from tests.reproduce.made_up_rows import accuracy_rows, rows, table_2
@@ -15,6 +16,7 @@ from tools.docs.claims_in_words import (
     orders_in_words,
     outside_of_one_run,
     sentences,
+    trained_in_words,
 )
 
 
@@ -88,3 +90,26 @@ def test_scales_at_which_time_surely_rises_are_counted() -> None:
         row["delay_s"] *= 1.0 + 0.001 * row["seed"] * row["value"]
     tables = Tables({"scales": varied})
     assert sentences(tables, judge(tables))["scales_rising"] == "1 of 2"
+
+
+def test_the_reading_nearest_to_both_leads_of_the_paper_is_named() -> None:
+    """The paper leads by 5.29 and 1.71 points; by the distance of both, not of the first alone."""
+    usual, *_ = readings_of_training(accuracy_rows("as we read it"))
+
+    def reading(name: str, first: float, second: float, order: float) -> Reading:
+        leads = {"lead": Interval(first, 0.5, 3), "last_lead": Interval(second, 0.25, 3)}
+        return replace(usual, name=name, corrected_p=order, **leads)
+
+    own = [
+        reading("first only", 5.29, -9.0, 0.01), reading("both", 4.0, 1.0, 0.01),
+        reading("neither", 1.0, 9.0, 0.5),
+    ]  # fmt: skip
+    assert trained_in_words({"fashion-mnist": own}) == (
+        "on Fashion-MNIST, of 3 readings, its order of all three is surely seen under 1 and in the means "
+        "alone under 1; nearest to its two leads of +5.29 and +1.71 points comes “both” with +4.00 ± 0.50 and "
+        "+1.00 ± 0.25"
+    )
+    assert "surely seen under none and in the means alone under none" in trained_in_words(
+        {"fashion-mnist": own[:1]}
+    )
+    assert trained_in_words({}) == "not run yet"

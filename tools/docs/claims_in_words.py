@@ -5,6 +5,8 @@ Pages quote them between marks, so that no sentence outlives the seeds that it w
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
@@ -12,7 +14,7 @@ from fedwave.intervals import interval
 from fedwave.reproduce.items import LEARNERS
 from fedwave.reproduce.learning_claims import TABLE_2
 from fedwave.reproduce.readings import Reading
-from fedwave.reproduce.report_tables import part_measured
+from fedwave.reproduce.report_tables import part_measured, points
 from fedwave.reproduce.scheme_styles import DATASETS
 from fedwave.reproduce.seed_tables import Tables, paired
 from fedwave.reproduce.verdicts import HOLDS, JudgedClaim, JudgedPart
@@ -101,6 +103,23 @@ def orders_in_words(readings: Iterable[Reading]) -> str:
         shown = f"{DATASETS[one.dataset]} ({one.num_in_order} of {one.lead.count} seeds)"
         by_order.setdefault(one.order, []).append(shown)
     texts = [f"{words} {listed(by_order[order])}" for order, words in ORDERS.items() if order in by_order]
+    return "; ".join(texts) or "not run yet"
+
+
+def trained_in_words(by_dataset: Mapping[str, Sequence[Reading]]) -> str:
+    """Return how many ways to train show the paper's order, and which comes nearest to its two leads."""
+    texts = []
+    for dataset, readings in by_dataset.items():
+        orders = Counter(one.order for one in readings)
+        paper = [a - b for a, b in pairwise(TABLE_2[dataset])]
+        near = min(readings, key=lambda one: math.dist(paper, (one.lead.mean, one.last_lead.mean)))
+        own = " and ".join(points(one.mean, one.half_width, sign="+") for one in (near.lead, near.last_lead))
+        texts.append(
+            f"on {DATASETS[dataset]}, of {len(readings)} readings, its order of all three is surely seen "
+            f"under {orders['yes'] or 'none'} and in the means alone under {orders['in the means'] or 'none'}; "
+            f"nearest to its two leads of {paper[0]:+.2f} and {paper[1]:+.2f} points comes “{near.name}” with "
+            f"{own}"
+        )
     return "; ".join(texts) or "not run yet"
 
 

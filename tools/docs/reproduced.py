@@ -12,7 +12,6 @@ from fedwave.reproduce.readings import (
     readings_of_local_steps,
     readings_of_the_test,
     readings_of_training,
-    summary,
 )
 from fedwave.reproduce.report_pages import markdown_table
 from fedwave.reproduce.report_tables import (
@@ -24,7 +23,7 @@ from fedwave.reproduce.report_tables import (
 )
 from fedwave.reproduce.seed_tables import CURVES, SEEDS, TEST_READINGS, Tables, paired, read_rows
 from fedwave.reproduce.verdicts import judge
-from tools.docs.claims_in_words import ORDERS, orders_in_words, sentences
+from tools.docs.claims_in_words import ORDERS, orders_in_words, sentences, trained_in_words
 from tools.docs.nufm_page import blocks
 from tools.docs.pages import DOCS
 
@@ -112,8 +111,8 @@ def numbers() -> dict[str, str]:
         found[key] = f"{points(lead.mean, lead.prediction, sign='+')} points"
     found |= blocks()
     found |= sentences(tables, judge(tables))
-    found["trained_otherwise"] = ". ".join(summary(dataset, own) for dataset, own in trained.items())
-    found["trained_seeds"] = str(min(one.lead.count for own in trained.values() for one in own))
+    found["trained_otherwise"] = trained_in_words(trained)
+    found["trained_seeds"] = str(max(one.lead.count for own in trained.values() for one in own))
     found["steps_seeds"] = str(len({row["seed"] for row in tables.rows["fig-3"]}))
     found["spread"] = _range(accuracy["NUFM"].values()) + " %"
     found["gradient_norms"] = _range(norms.values())
