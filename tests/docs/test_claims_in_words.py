@@ -106,8 +106,8 @@ def test_the_reading_nearest_to_both_leads_of_the_paper_is_named() -> None:
     ]  # fmt: skip
     assert trained_in_words({"fashion-mnist": own}) == (
         "on Fashion-MNIST, of 3 readings, its order of all three is surely seen under 1 and in the means "
-        "alone under 1; nearest to its two leads of +5.29 and +1.71 points comes “both” with +4.00 ± 0.50 and "
-        "+1.00 ± 0.25"
+        "alone under 1; nearest to its two leads of +5.29 and +1.71 points comes “both” with +4.00 ± 0.50 "
+        "and +1.00 ± 0.25"
     )
     assert "surely seen under none and in the means alone under none" in trained_in_words(
         {"fashion-mnist": own[:1]}

@@ -114,11 +114,11 @@ def trained_in_words(by_dataset: Mapping[str, Sequence[Reading]]) -> str:
         paper = [a - b for a, b in pairwise(TABLE_2[dataset])]
         near = min(readings, key=lambda one: math.dist(paper, (one.lead.mean, one.last_lead.mean)))
         own = " and ".join(points(one.mean, one.half_width, sign="+") for one in (near.lead, near.last_lead))
+        sure, means = (orders[order] or "none" for order in ("yes", "in the means"))
         texts.append(
             f"on {DATASETS[dataset]}, of {len(readings)} readings, its order of all three is surely seen "
-            f"under {orders['yes'] or 'none'} and in the means alone under {orders['in the means'] or 'none'}; "
-            f"nearest to its two leads of {paper[0]:+.2f} and {paper[1]:+.2f} points comes “{near.name}” with "
-            f"{own}"
+            f"under {sure} and in the means alone under {means}; nearest to its two leads of {paper[0]:+.2f} "
+            f"and {paper[1]:+.2f} points comes “{near.name}” with {own}"
         )
     return "; ".join(texts) or "not run yet"
 
