@@ -10,7 +10,7 @@ import torch
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor, nn
 
-from fedwave.learning import Model, Parameters, build_model
+from fedwave.learning import Batch, Model, Parameters, build_model
 from fedwave.learning.parameters import unstack
 from fedwave.learning.tasks import Classification
 from fedwave.theory.curvature import StackedHessian, from_rows, spectral_norms
@@ -48,11 +48,16 @@ def devices_of(rows: Tensor, parameters: Parameters) -> Iterator[Parameters]:
     return (unstack(stacked, at) for at in range(len(rows)))
 
 
+def three_devices(kind: str, seed: int) -> tuple[Model, Parameters, Batch, StackedHessian]:
+    """Return a small model, its parameters, the samples of three devices, and their Hessians."""
+    parameters, batch, loss = small_stack(kind, 3, seed)
+    model = build_model(kind, (1, 4, 4), 3, **SMALL[kind])
+    return model, parameters, batch, StackedHessian(loss, parameters, [batch])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_are_those_of_curvlinops(kind: str) -> None:
-    parameters, batch, loss = small_stack(kind, 3, 4)
-    model = build_model(kind, (1, 4, 4), 3, **SMALL[kind])
-    stacked = StackedHessian(loss, parameters, [batch])
+    model, parameters, batch, stacked = three_devices(kind, 4)
     vectors = torch.from_numpy(np.random.default_rng(0).normal(size=stacked.gradient.shape))
     found = devices_of(stacked.product(vectors), parameters)
     for at, (vector, product) in enumerate(zip(devices_of(vectors, parameters), found, strict=True)):
@@ -64,9 +69,7 @@ def test_products_are_those_of_curvlinops(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_spectral_norms_are_those_of_curvlinops(kind: str) -> None:
-    parameters, batch, loss = small_stack(kind, 3, 5)
-    model = build_model(kind, (1, 4, 4), 3, **SMALL[kind])
-    stacked = StackedHessian(loss, parameters, [batch])
+    model, parameters, batch, stacked = three_devices(kind, 5)
     start = torch.from_numpy(np.random.default_rng(1).normal(size=stacked.gradient.shape))
     found, *_ = spectral_norms(stacked.product, start, num_iterations=30)
     for at in range(3):
