@@ -8,6 +8,7 @@ import pytest
 
 from fedwave.errors import DataError, RunError
 from fedwave.reproduce.items import FULL, ITEMS
+from fedwave.reproduce.judgements import FIGURES, OWN_TEST
 from fedwave.reproduce.outputs import finished_runs
 from fedwave.reproduce.profile import QUICK
 from fedwave.reproduce.steps import ARMS
@@ -25,6 +26,8 @@ from fedwave.reproduce.wanted_runs import (
 )
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 from fedwave.runs.provenance import processor
+
+READINGS = {"20": {OWN_TEST: dict.fromkeys(FIGURES, 0.5)}}
 
 
 def kept(key: str, *, seconds: float = 11.5, num_remembered: int = 0, made_on: str | None = None) -> KeptRun:
@@ -120,6 +123,21 @@ def test_what_is_compared_comes_from_one_kind_of_processor(tmp_path) -> None:
         elsewhere.add(kept(run.key, made_on=other))
     assert [run.processor for run in made_together(wanted, elsewhere) or ()] == [other] * len(wanted)
     assert missing_runs(wanted, elsewhere) == []  # complete: it is not made again
+
+
+def test_each_number_of_devices_of_figure_2_may_come_from_a_processor_of_its_own(tmp_path) -> None:
+    wanted, store = list(wanted_runs(ITEMS["fig-2"], QUICK, num_seeds=1)), KeptRuns(tmp_path)
+    for run in wanted:
+        made_on = "another processor" if run.point.value == wanted[0].point.value else None
+        store.add(replace(kept(run.key, made_on=made_on), test_readings=READINGS))
+    assert missing_runs(wanted, store) == []
+    assert len(finished_runs(ITEMS["fig-2"], QUICK, store, num_seeds=1)) == len(wanted)
+    mixed = KeptRuns(tmp_path / "mixed")
+    for run in wanted:
+        made_on = "another processor" if run.point.scheme == wanted[0].point.scheme else None
+        mixed.add(replace(kept(run.key, made_on=made_on), test_readings=READINGS))
+    left = [run.key for run in missing_runs(wanted, mixed)]
+    assert left == [run.key for run in wanted if run.point.scheme == wanted[0].point.scheme]
 
 
 def test_the_report_takes_one_processors_runs_and_prefers_those_with_all_curves(tmp_path) -> None:
