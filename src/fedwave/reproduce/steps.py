@@ -1,14 +1,15 @@
 """What NUFM does, told apart from how far it steps: arms that choose otherwise, or step as far as another.
 
 In every round all training devices compute, an arm chooses some, and the global model moves to the mean of
-theirs: by its own length, or rescaled to the length of the leader's step in the same round.
+theirs: by its own length, or rescaled to the length of the leader's step in the same round. How a model
+serves the training devices is what they report of it in the next round.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,9 +30,9 @@ from fedwave.reproduce.single_run import CURVES, SeenRounds, dataset_of, made_wi
 from fedwave.rng import Stream, generator
 from fedwave.runs.kept_runs import KeptRun, KeptRuns
 from fedwave.runs.provenance import processor, run_key
+from fedwave.server import Reports
 from fedwave.simulation.round import close_round, decide_round, take_models
 from fedwave.simulation.simulation import Simulation
-from fedwave.simulation.state import State
 from fedwave.units import FloatArray, IntArray
 
 NUM_SKETCHED = 64  # numbers that herding knows of each gradient
@@ -155,11 +156,16 @@ def arm_run(
         _with_policy(experiment, ARMS[arm].policy), dataset=dataset_of(experiment, data_dir)
     )
     seen = SeenRounds(experiment, len(simulation.train))
-    with suppress(DivergenceError), closing(simulation.open_devices()) as devices:
-        state, last_step = simulation.initial_state(), None
-        while state.next_round < simulation.num_rounds:
-            norm = None if norms is None else norms[state.next_round]
-            state, last_step = _play(simulation, devices, state, last_step, ARMS[arm], norm, seen)
+    last: _Played | None = None  # it is seen when the training devices have said how it serves them
+    with closing(simulation.open_devices()) as devices:
+        with suppress(DivergenceError):
+            for played in _rounds(simulation, devices, ARMS[arm], norms):
+                if last is not None:
+                    last.tell(seen, _as_evaluated(simulation, played.reports))
+                last = played
+        training = None if last is None else devices.evaluate(last.parameters, on_training=True)
+        if last is not None and training is not None and np.isfinite(training.loss).all():
+            last.tell(seen, training)
     return KeptRun(
         key=arm_key(experiment, arm),
         command=command,
@@ -179,51 +185,76 @@ def _with_policy(experiment: Experiment, policy: str) -> Experiment:
     return experiment.model_copy(update={"selection": selection})
 
 
-def _play(
-    simulation: Simulation,
-    devices: Devices,
-    state: State,
-    last_step: Tensor | None,
-    arm: Arm,
-    norm: float | None,
-    seen: SeenRounds,
-) -> tuple[State, Tensor]:
-    """Return the state after a round of an arm, and the step that it took."""
-    start, k, before = time.process_time(), state.next_round, state.parameters
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """A round of an arm: what the devices reported before it, and the model after it."""
+
+    reports: Reports
+    parameters: Parameters
+    chosen: IntArray
+    heldout: HeldOutResult
+    row: Mapping[str, float]
+
+    def tell(self, seen: SeenRounds, training: HeldOutResult) -> None:
+        """Let the round be seen, with how its model serves the training devices."""
+        row = {
+            "training_loss": training.mean_loss,
+            "training_loss_weighted": training.pooled_loss,
+            "training_accuracy": training.mean_metric,
+        }
+        seen.add({**self.row, **row}, self.chosen, self.heldout)
+
+
+def _rounds(
+    simulation: Simulation, devices: Devices, arm: Arm, norms: Sequence[float] | None
+) -> Iterator[_Played]:
+    """Yield an arm's rounds; ``norms`` are the lengths of its leader's steps, if it has one."""
     federation, everyone = simulation.federation, np.arange(len(simulation.train), dtype=np.int64)
-    reports = devices.report(k, before, everyone, max_models=len(everyone))
-    models = list(devices.collect(everyone))
-    facts = decide_round(federation, state, everyone, reports, None)
-    changes = torch.stack([flat_change(before, model) for model in models])
-    now = Situation(
-        planned=facts.plan.selected,
-        changes=changes,
-        products=(changes @ changes.T).numpy().astype(np.float64),
-        last_step=last_step,
-        num_selected=len(facts.plan.selected),
-        rng=generator(simulation.local.seed, Stream.SKETCHES, k),
-    )
-    chosen = arm.choose(now)
-    state = take_models(federation, state, [models[i] for i in chosen], None)
-    if norm is not None:
-        state = replace(state, parameters=rescaled(before, state.parameters, norm))
-    require_finite_model(k, state.parameters)
-    heldout, training = _evaluated(k, devices, state.parameters)
-    row = {
-        "heldout_loss": heldout.mean_loss,
-        "heldout_accuracy": heldout.mean_metric,
-        "heldout_accuracy_pooled": heldout.pooled_metric,
-        "training_loss": training.mean_loss,
-        "training_loss_weighted": training.pooled_loss,
-        "training_accuracy": training.mean_metric,
-        **alikeness(now.products),
-        "train_loss": float(reports.loss.mean()),
-        "gradient_norm_mean": float(reports.gradient_norms[:, 0].mean()),
-        "num_received": len(chosen),
-        "update_norm": distance(before, state.parameters),
-    }
-    seen.add({**row, "cpu_time_s": time.process_time() - start}, chosen, heldout)
-    return close_round(federation, state, facts), flat_change(before, state.parameters)
+    state, last_step = simulation.initial_state(), None
+    for k in range(simulation.num_rounds):
+        start, before = time.process_time(), state.parameters
+        reports = devices.report(k, before, everyone, max_models=len(everyone))
+        models = list(devices.collect(everyone))
+        facts = decide_round(federation, state, everyone, reports, None)
+        changes = torch.stack([flat_change(before, model) for model in models])
+        now = Situation(
+            planned=facts.plan.selected,
+            changes=changes,
+            products=(changes @ changes.T).numpy().astype(np.float64),
+            last_step=last_step,
+            num_selected=len(facts.plan.selected),
+            rng=generator(simulation.local.seed, Stream.SKETCHES, k),
+        )
+        chosen = arm.choose(now)
+        state = take_models(federation, state, [models[i] for i in chosen], None)
+        if norms is not None:
+            state = replace(state, parameters=rescaled(before, state.parameters, norms[k]))
+        require_finite_model(k, state.parameters)
+        heldout = devices.evaluate(state.parameters)
+        assert heldout is not None  # every item holds devices out
+        require_finite_evaluation(k, heldout)
+        row = {
+            "heldout_loss": heldout.mean_loss,
+            "heldout_accuracy": heldout.mean_metric,
+            "heldout_accuracy_pooled": heldout.pooled_metric,
+            **alikeness(now.products),
+            "train_loss": float(reports.loss.mean()),
+            "gradient_norm_mean": float(reports.gradient_norms[:, 0].mean()),
+            "num_received": len(chosen),
+            "update_norm": distance(before, state.parameters),
+            "cpu_time_s": time.process_time() - start,
+        }
+        yield _Played(reports, state.parameters, chosen, heldout, row)
+        state, last_step = close_round(federation, state, facts), flat_change(before, state.parameters)
+
+
+def _as_evaluated(simulation: Simulation, reports: Reports) -> HeldOutResult:
+    """Return how the model that all training devices report on serves them: an evaluation of it is spared.
+
+    What a device descends is its query loss after adaptation, Eq. (1). How often it is right it does not say.
+    """
+    pool, unknown = simulation.train, np.full(len(reports.loss), math.nan)
+    return HeldOutResult(pool.device_ids, pool.num_query, reports.loss, unknown, simulation.task.metric)
 
 
 def flat_change(before: Parameters, after: Parameters) -> Tensor:
@@ -258,18 +289,6 @@ def alikeness(products: FloatArray) -> dict[str, float]:
         "gain_correlation": float(np.corrcoef(norms, gains)[0, 1]),
         "mean_cosine": float(cosines[pairs].mean()),
     }
-
-
-def _evaluated(
-    round_index: int, devices: Devices, parameters: Parameters
-) -> tuple[HeldOutResult, HeldOutResult]:
-    """Return how the model serves the held-out and the training devices."""
-    heldout, training = devices.evaluate(parameters), devices.evaluate(parameters, on_training=True)
-    assert heldout is not None  # every item holds devices out
-    assert training is not None
-    require_finite_evaluation(round_index, heldout)
-    require_finite_evaluation(round_index, training, who="training")
-    return heldout, training
 
 
 def _largest(scores: FloatArray, count: int) -> IntArray:
