@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from fedwave.errors import DivergenceError, RunError
 from fedwave.experiments import load_experiment
+from fedwave.experiments.build import build_simulation
 from fedwave.learning.parameters import distance
 from fedwave.reproduce.single_run import CURVES, single_run
 from fedwave.reproduce.steps import (
@@ -21,6 +23,7 @@ from fedwave.reproduce.steps import (
     along_last_step,
     arm_key,
     arm_run,
+    as_evaluated,
     everybody,
     herding,
     leader_norms,
@@ -71,6 +74,19 @@ def test_plain_arms_are_runs_of_their_presets_to_the_bit(arm: str, alone) -> Non
                  "training_accuracy", "update_norm", "received", "gradient_norm", "never_chosen",
                  "accuracy_worst_tenth", "rounds_played"):  # fmt: skip
         assert own.figures[name] == expected.figures[name], name
+
+
+def test_reports_say_what_an_evaluation_of_the_training_devices_does() -> None:
+    simulation = build_simulation(small())
+    parameters, everyone = simulation.initial_state().parameters, np.arange(len(simulation.train))
+    with closing(simulation.open_devices()) as devices:
+        expected = devices.evaluate(parameters, on_training=True)
+        found = as_evaluated(simulation, devices.report(0, parameters, everyone, max_models=0))
+    assert expected is not None
+    assert found.loss.tolist() == expected.loss.tolist()
+    assert found.device_ids.tolist() == expected.device_ids.tolist()
+    assert (found.mean_loss, found.pooled_loss) == (expected.mean_loss, expected.pooled_loss)
+    assert expected.mean_loss != expected.pooled_loss
 
 
 def test_a_follower_steps_as_far_as_its_leader_and_elsewhere(tmp_path) -> None:

@@ -161,7 +161,7 @@ def arm_run(
         with suppress(DivergenceError):
             for played in _rounds(simulation, devices, ARMS[arm], norms):
                 if last is not None:
-                    last.tell(seen, _as_evaluated(simulation, played.reports))
+                    last.tell(seen, as_evaluated(simulation, played.reports))
                 last = played
         training = None if last is None else devices.evaluate(last.parameters, on_training=True)
         if last is not None and training is not None and np.isfinite(training.loss).all():
@@ -248,7 +248,7 @@ def _rounds(
         state, last_step = close_round(federation, state, facts), flat_change(before, state.parameters)
 
 
-def _as_evaluated(simulation: Simulation, reports: Reports) -> HeldOutResult:
+def as_evaluated(simulation: Simulation, reports: Reports) -> HeldOutResult:
     """Return how the model that all training devices report on serves them: an evaluation of it is spared.
 
     What a device descends is its query loss after adaptation, Eq. (1). How often it is right it does not say.
