@@ -192,7 +192,7 @@ def _all_parts(folder: Path) -> list[dict]:
         for scheme in scales:
             for what, column, side in (("energy", "energy_j", "below"), ("time", "delay_s", "above")):
                 paper = of_paper if what == "time" else None
-                name = f"slope of log {what} over log η₁, {scheme.split(', ', 1)[1]}"
+                name = f"slope of log {what} over log η₁ with " + " and ".join(scheme.split(", ")[1:])
                 values = log_slopes("scales", column, weights, scheme)
                 add("C8d", name, values, side, paper=paper, interest=0.05 if paper is None else paper / 2)
     values = list(fig_4.pick("iterations", scheme=IVES).values())

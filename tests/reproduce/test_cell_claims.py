@@ -125,9 +125,10 @@ def test_the_papers_slope_of_time_over_the_weight_of_energy() -> None:
     assert pytest.approx(21.53) == 18.63 * 5.0**SLOPE_OF_FIGURE_7
     scale = "URAL (optimal), mean |u| = 10"
     found = judged(scales=varied("energy_weight", WEIGHTS, -0.3, SLOPE_OF_FIGURE_7, scheme=scale))["C8d"]
-    assert [part.part.name for part in found] == [
-        "slope of log energy over log η₁, mean |u| = 10", "slope of log time over log η₁, mean |u| = 10",
-    ]  # fmt: skip
+    assert [part.part.what for part in found] == [
+        f"slope of log {what} over log η₁" for what in ("energy", "time")
+    ]
+    assert {part.part.where for part in found} == {"with mean |u| = 10"}
     assert [part.decision for part in found] == ["holds", "holds"]
     assert found[1].outcome.p_size > 0.05
     fig_6 = varied("max_gain", [0.25, 1.0, 2.0], -0.3, -0.3)

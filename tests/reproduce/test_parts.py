@@ -24,7 +24,7 @@ def test_leads_and_ratios_are_of_seeds_that_have_both() -> None:
     assert percent_below(own, other) == {0: 50.0, 1: -50.0}
     assert log_ratios(own, other) == pytest.approx({0: -math.log(2.0), 1: math.log(1.5)})
     assert log_ratios({0: 0.0}, {0: 1.0}) == {}
-    assert on("fashion-mnist") == " on Fashion-MNIST"
+    assert on("fashion-mnist") == "on Fashion-MNIST"
 
 
 def test_log_slopes_are_exponents_of_each_seed() -> None:

@@ -122,15 +122,25 @@ def deciding(*decisions: str, untestable: str = "") -> str:
     return str(text)
 
 
-def test_a_claim_of_many_parts_names_those_in_its_way_and_what_is_left_of_open_ones() -> None:
+def test_a_claim_of_many_parts_says_where_each_number_holds_and_what_is_left_of_open_ones() -> None:
     assert deciding("holds", "open") == (
         "a: 1.00 ± 0.50 points, holds; b: 1.00 ± 0.50 points, open (+0.5 to +1.5 points)"
     )
-    assert deciding("holds", "open", "does not hold", "no effect of interest") == (
-        "holds: a; does not hold: c; no effect of interest: d (+0.5 to +1.5 points); "
-        "open: b (+0.5 to +1.5 points)"
+    assert (
+        deciding("holds", "open", "does not hold")
+        == "A: holds. B: open (+0.5 to +1.5 points). C: does not hold"
     )
-    assert deciding("holds", "holds", "holds") == "holds: a, b, c"
+    decisions = ("open", "holds", "no effect of interest", "holds", "open", "does not hold")
+    one = judged(*decisions)
+    parts = tuple(
+        replace(part, part=replace(part.part, what=what, where=f"on {part.part.what.upper()}"))
+        for part, what in zip(one.parts, ("lead", "lead", "lead", "slope", "slope", "lead"), strict=True)
+    )
+    _, ((*_, text),) = claims_table([replace(one, parts=parts)])
+    assert text == (
+        "Lead: holds on B; does not hold on F; no effect of interest on C (+0.5 to +1.5 points); "
+        "open on A (+0.5 to +1.5 points). Slope: holds on D; open on E (+0.5 to +1.5 points)"
+    )
     assert deciding("holds", untestable="no scale").startswith("no scale; with raw u: a: ")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fedwave.reproduce.items import IVES
 from fedwave.reproduce.parts import (
@@ -37,13 +38,14 @@ def ural_is_cheaper(what: str) -> Callable[[Tables], Iterator[Part]]:
         for scheme, counting in BASELINES:
             other = tables.by_seed("fig-4", COLUMNS[what], scheme=scheme, counting=counting)
             yield Part(
-                f"{what} beside {scheme}",
+                what,
                 log_ratios(own, other),
                 "below",
                 0.0,
                 "times",
                 interest=RATIO_OF_INTEREST,
                 is_ratio=True,
+                where=f"beside {scheme}",
             )
 
     return parts
@@ -55,7 +57,7 @@ def ural_learns_as_fast(tables: Tables) -> Iterator[Part]:
     for scheme, counting in BASELINES[:2]:
         other = tables.by_seed("fig-4", "loss_19", scheme=scheme, counting=counting)
         apart = {seed: 100.0 * (a / b - 1.0) for seed, (a, b) in paired(own, other).items()}
-        yield Part(f"loss in round 19 beside {scheme}", apart, "within", 100.0 * ALIKE, "%")
+        yield Part("loss in round 19", apart, "within", 100.0 * ALIKE, "%", where=f"beside {scheme}")
 
 
 def time_stays_flat(tables: Tables) -> Iterator[Part]:
@@ -127,8 +129,8 @@ def weight_trades_at_scales(tables: Tables) -> Iterator[Part]:
         sides: tuple[Side, Side] = ("below", "above")
         for (what, column), side in zip(COLUMNS.items(), sides, strict=True):
             slopes = log_slopes(tables, "scales", column, weights, scheme=scheme)
-            name = f"slope of log {what} over log η₁, {scheme.partition(', ')[2]}"
-            yield _slope_part(name, slopes, side, "energy_weight", what)
+            part = _slope_part(f"slope of log {what} over log η₁", slopes, side, "energy_weight", what)
+            yield replace(part, where=f"with {scheme.partition(', ')[2]}".replace(", ", " and "))
 
 
 def _slope_part(name: str, slopes: dict[int, float], side: Side, parameter: str, what: str) -> Part:

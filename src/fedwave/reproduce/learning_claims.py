@@ -54,7 +54,7 @@ def _accuracy_leads(tables: Tables, index: int, better: str, worse: str) -> Iter
             for scheme in (better, worse)
         ]
         yield Part(
-            f"{better} − {worse}{on(dataset)}",
+            f"{better} − {worse}",
             {seed: 100.0 * (a - b) for seed, (a, b) in paired(*pair).items()},
             "above",
             0.0,
@@ -62,6 +62,7 @@ def _accuracy_leads(tables: Tables, index: int, better: str, worse: str) -> Iter
             said="" if size is None else f"{size:+.2f}",
             paper=size,
             interest=max(POINTS_OF_INTEREST, (size or 0.0) / 2.0),
+            where=on(dataset),
         )
 
 
@@ -76,13 +77,14 @@ def fewer_devices_are_faster(tables: Tables) -> Iterator[Part]:
                     for n in (few, many)
                 )
                 yield Part(
-                    f"loss ({whose}) with n_k = {few:g} below n_k = {many:g}{on(dataset)}",
+                    f"loss ({whose}) with n_k = {few:g} below n_k = {many:g}",
                     percent_below(own, other),
                     "above",
                     wanted,
                     "%",
                     said=f"> {wanted:.0f}",
                     interest=wanted / 2.0,
+                    where=on(dataset),
                 )
 
 
@@ -97,12 +99,13 @@ def fewer_devices_are_faster_all_along(tables: Tables) -> Iterator[Part]:
                     for n in (few, many)
                 )
                 yield Part(
-                    f"area under the loss ({whose}), n_k = {few:g} below n_k = {many:g}{on(dataset)}",
+                    f"area under the loss ({whose}), n_k = {few:g} below n_k = {many:g}",
                     percent_below(own, other),
                     "above",
                     0.0,
                     "%",
                     interest=LOSS_OF_INTEREST,
+                    where=on(dataset),
                 )
 
 
@@ -116,12 +119,13 @@ def lead_grows_with_fewer_devices(tables: Tables) -> Iterator[Part]:
                 for n in (counts[0], counts[-1])
             ]
             yield Part(
-                f"lead ({whose}) at n_k = {counts[0]:g} − lead at n_k = {counts[-1]:g}{on(dataset)}",
+                f"lead ({whose}) at n_k = {counts[0]:g} − lead at n_k = {counts[-1]:g}",
                 {seed: a - b for seed, (a, b) in paired(*leads).items()},
                 "above",
                 0.0,
                 "% of the loss",
                 interest=LOSS_OF_INTEREST,
+                where=on(dataset),
             )
 
 
@@ -136,20 +140,22 @@ def nufm_learns_faster(tables: Tables) -> Iterator[Part]:
                 for scheme in ("NUFM", "Per-FedAvg")
             )
             yield Part(
-                f"area under the loss ({whose}), NUFM below Per-FedAvg{on(dataset)}",
+                f"area under the loss ({whose}), NUFM below Per-FedAvg",
                 percent_below(own, other),
                 "above",
                 0.0,
                 "%",
                 interest=LOSS_OF_INTEREST,
+                where=on(dataset),
             )
             yield Part(
-                f"rounds saved ({whose}) at Per-FedAvg's round {ROUND_OF_THE_PAPER}{on(dataset)}",
+                f"rounds saved ({whose}) at Per-FedAvg's round {ROUND_OF_THE_PAPER}",
                 _rounds_saved(tables, curve, **labels),
                 "above",
                 0.0,
                 "rounds",
                 interest=ROUNDS_OF_INTEREST,
+                where=on(dataset),
             )
 
 
@@ -161,12 +167,13 @@ def lead_shrinks_with_local_steps(tables: Tables) -> Iterator[Part]:
             for other in ("Per-FedAvg", "FedAvg"):
                 leads = [_relative_lead(tables, "fig-3", column, other, dataset, tau) for tau in steps]
                 yield Part(
-                    f"slope of the lead ({whose}) over {other}{on(dataset)}",
+                    f"slope of the lead ({whose}) over {other}",
                     {seed: slope(steps, row) for seed, row in paired(*leads).items()},
                     "below",
                     0.0,
                     "% of the loss per step",
                     interest=LOSS_PER_STEP_OF_INTEREST,
+                    where=on(dataset),
                 )
 
 

@@ -32,8 +32,8 @@ SLOPE_OF_INTEREST = 0.05  # on logarithmic axes: doubling moves it by 3.5 %
 class Part:
     """One testable sentence of a claim."""
 
-    name: str
-    values: BySeed  # what is measured, for each seed; of a ratio the logarithm
+    what: str  # is measured
+    values: BySeed  # of each seed; of a ratio the logarithm
     side: Side
     threshold: float
     unit: str = ""
@@ -43,6 +43,12 @@ class Part:
     is_point: bool = True  # whether it carries the claim's point
     is_ratio: bool = False
     num_trials: int = 0  # of a count of what should never happen
+    where: str = ""  # what tells it from the parts that measure the same: "on CIFAR-10"
+
+    @property
+    def name(self) -> str:
+        """What is measured, and where."""
+        return f"{self.what} {self.where}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,8 @@ class Claim:
 
 
 def on(dataset: str) -> str:
-    """Return the end of a part's name that says on which dataset."""
-    return f" on {DATASETS.get(dataset, dataset)}"
+    """Return where a part is measured: on which dataset."""
+    return f"on {DATASETS.get(dataset, dataset)}"
 
 
 def percent_below(own: BySeed, other: BySeed) -> dict[int, float]:

@@ -297,18 +297,28 @@ def _interest(part: Part) -> str:
 
 
 def _deciding(one: JudgedClaim) -> str:
-    """Return the parts in short: the numbers where they are few, else who stands in the way of the claim."""
+    """Return the parts in short: the numbers where they are few, else where what holds and what does not."""
     why = f"{one.claim.untestable}; with raw u: " if one.claim.untestable and one.parts else ""
     if len(one.parts) <= FEW_PARTS:
         return why + "; ".join(
             f"{p.part.name}: {part_measured(p)}, {p.decision}{_open(p)}" for p in one.parts
         )
+    by_measure: dict[str, list[JudgedPart]] = {}
+    for part in one.parts:
+        by_measure.setdefault(part.part.what, []).append(part)
+    return why + ". ".join(
+        f"{what[0].upper()}{what[1:]}: {_by_decision(own)}" for what, own in by_measure.items()
+    )
+
+
+def _by_decision(parts: Sequence[JudgedPart]) -> str:
+    """Return where parts that measure the same hold, and where not."""
     texts = []
     for decision in dict.fromkeys((HOLDS, *AGAINST, OPEN)):
-        own = [part for part in one.parts if part.decision == decision]
+        own = [f"{p.part.where}{_open(p)}".strip() for p in parts if p.decision == decision]
         if own:
-            texts.append(f"{decision}: " + ", ".join(p.part.name + _open(p) for p in own))
-    return why + "; ".join(texts)
+            texts.append(f"{decision} {', '.join(own)}".rstrip())
+    return "; ".join(texts)
 
 
 def _open(part: JudgedPart) -> str:

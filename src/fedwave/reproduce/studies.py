@@ -70,7 +70,7 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
             for better, worse in LOSSES:
                 for after in [k for k in dict.fromkeys((*ROUNDS, last)) if k <= last]:
                     own, other = (_after(curves, curve, after, dataset, arm) for arm in (better, worse))
-                    name = f"{whose}, round {after}: {better} below {worse}{on(dataset)}"
+                    name = f"{whose}, round {after}: {better} below {worse} {on(dataset)}"
                     yield _loss(name, percent_below(own, other))
         for better, worse in (
             (NUFM, UNIFORM),
@@ -85,7 +85,7 @@ def steps(rows: Sequence[Row], curves: Sequence[Row]) -> Iterator[Part]:
             own, other = (
                 tables.by_seed("", "accuracy", dataset=dataset, scheme=arm) for arm in (better, worse)
             )
-            yield _points(f"accuracy: {better} − {worse}{on(dataset)}", own, other)
+            yield _points(f"accuracy: {better} − {worse} {on(dataset)}", own, other)
 
 
 def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
@@ -97,12 +97,12 @@ def rates(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
         for better, worse in COMPARED_BY_RATE:
             if better in best and worse in best:
                 at_usual = [at_rate[scheme].get(usual, {}) for scheme in (better, worse)]
-                yield _points(f"accuracy at the usual β: {better} − {worse}{on(dataset)}", *at_usual)
+                yield _points(f"accuracy at the usual β: {better} − {worse} {on(dataset)}", *at_usual)
                 at_best = [
                     {seed: at_rate[scheme][rate][seed] for seed, rate in best[scheme].items()}
                     for scheme in (better, worse)
                 ]
-                yield _points(f"accuracy each at its best β: {better} − {worse}{on(dataset)}", *at_best)
+                yield _points(f"accuracy each at its best β: {better} − {worse} {on(dataset)}", *at_best)
 
 
 def rates_on_later_seeds(rows: Sequence[Row], dataset: str, *, num_first: int) -> Iterator[Part]:
@@ -189,16 +189,16 @@ def robust(rows: Sequence[Row], curves: Sequence[Row] = ()) -> Iterator[Part]:
         for kind in kinds:
             if kind != "none":
                 chosen = [of("faulty_chosen", scheme, kind) for scheme in (NUFM, "Per-FedAvg")]
-                yield _share(f"{kind}: a device at fault is chosen, NUFM − Per-FedAvg{on(dataset)}", *chosen)
+                yield _share(f"{kind}: a device at fault is chosen, NUFM − Per-FedAvg {on(dataset)}", *chosen)
                 for scheme in (NUFM, "Per-FedAvg", EVERYBODY):
-                    name = f"{kind}: accuracy of {scheme}, with − without{on(dataset)}"
+                    name = f"{kind}: accuracy of {scheme}, with − without {on(dataset)}"
                     yield _points(name, of("accuracy", scheme, kind), of("accuracy", scheme, "none"))
-            name = f"{kind}: accuracy, NUFM − Per-FedAvg{on(dataset)}"
+            name = f"{kind}: accuracy, NUFM − Per-FedAvg {on(dataset)}"
             yield _points(name, of("accuracy", NUFM, kind), of("accuracy", "Per-FedAvg", kind))
         worst = [of("accuracy_worst_tenth", scheme, "none") for scheme in (NUFM, "Per-FedAvg")]
-        yield _points(f"accuracy of the worst tenth, NUFM − Per-FedAvg{on(dataset)}", *worst)
+        yield _points(f"accuracy of the worst tenth, NUFM − Per-FedAvg {on(dataset)}", *worst)
         never = [of("never_chosen", scheme, "none") for scheme in (NUFM, "Per-FedAvg")]
-        yield _share(f"devices never chosen, NUFM − Per-FedAvg{on(dataset)}", *never)
+        yield _share(f"devices never chosen, NUFM − Per-FedAvg {on(dataset)}", *never)
 
 
 STUDIES: Mapping[str, Callable[[Sequence[Row], Sequence[Row]], Iterator[Part]]] = {
