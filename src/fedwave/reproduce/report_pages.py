@@ -110,25 +110,20 @@ def _notes(profile: Profile, one: Written) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
     if not one.rows:
         return [MISSING.format(profile.command(one.item.name))]
-    seeds: dict[str, set[int]] = {dataset: set() for dataset in one.wanted_seeds}
-    for row in one.rows:
-        seeds.setdefault(row["dataset"], set()).add(row["seed"])
     counts, is_short = [], False
-    for dataset, own in seeds.items():
-        wanted = one.wanted_seeds.get(dataset, 0)
-        is_short |= len(own) < wanted
-        counts.append(
-            f"{DATASETS.get(dataset, dataset)} {len(own)}" + (f" of {wanted}" if len(own) < wanted else "")
-        )
+    for dataset, wanted in one.wanted_seeds.items():
+        own = one.complete_seeds.get(dataset, 0)
+        is_short |= own < wanted
+        counts.append(f"{DATASETS.get(dataset, dataset)} {own}" + (f" of {wanted}" if own < wanted else ""))
     missing = ""
     if is_short:
         missing = (
-            " **Not all runs were made; a seed counts once all of its runs are, on one kind of processor.** "
-            f"The rest: `{profile.command(one.item.name)}`."
+            " **Not all runs were made; a seed counts once all of its runs are, those compared on one "
+            f"kind of processor.** The rest: `{profile.command(one.item.name)}`."
         )
     return [
         f"Seeds: {', '.join(counts)}.{missing}",
-        *([TINY] if seeds.get("tiny-imagenet") else []),
+        *([TINY] if any(row["dataset"] == "tiny-imagenet" for row in one.rows) else []),
     ]
 
 
