@@ -37,7 +37,13 @@ def test_text_cannot_become_markup_or_end_the_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"), [("τ = 10", "τ\u00a0=\u00a010"), ("1 ± 2 %", "1\u00a0±\u00a02 %")]
+    ("given", "shown"),
+    [
+        ("τ = 10", "τ\u00a0=\u00a010"),
+        ("1 ± 2 %", "1\u00a0±\u00a02 %"),
+        ("0.1 (8.5e-05)", "0.1 (8.5e-\u206005)"),
+        ("e-0", "e-0"),
+    ],
 )
 def test_a_number_stays_on_the_line_of_its_name_and_of_its_interval(given: str, shown: str) -> None:
     assert f"<td>{shown}</td>" in html_table(["a"], [[given]])
@@ -88,6 +94,37 @@ def test_charts_are_drawn_in_a_browser(tmp_path, is_dark) -> None:
     assert "NaN" not in drawn
     assert drawn.count("a &lt;b&gt; &amp; c") >= 3  # a legend entry for each chart
     assert ("#7b8dff" in drawn) == is_dark  # blue that can be told from the other blue on black
+
+
+@pytest.mark.parametrize(
+    "label", ["loss", "NUFM's loss below Per-FedAvg's [%]", "held-out accuracy after adaptation"]
+)
+@pytest.mark.parametrize("title", ["CIFAR-10", "Fashion-MNIST, training devices"])
+def test_the_title_of_a_panel_and_its_axis_do_not_cover_each_other(tmp_path, title, label) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    panel = ChartPanel(title, "x", label, (Series("a", (1.0, 2.0), (3.0, 4.0), (2.0, 3.0), (4.0, 5.0), 3),))
+    four = Chart("one", "A chart", "", (panel,) * 4, num_columns=4)
+    path = write_page(tmp_path / "page.html", page("T", "", [Section("s", "S", "", [four])]))
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=browser(), args=["--no-sandbox"])
+        opened = launched.new_page()
+        opened.goto(path.as_uri())
+        drawn = opened.locator(".panels svg").first
+        box, head, words, axis = (
+            found.bounding_box()
+            for found in (
+                drawn,
+                drawn.locator(".title"),
+                drawn.get_by_text(label),
+                drawn.locator(".axis").first,
+            )
+        )
+        launched.close()
+    assert head["x"] + head["width"] < words["x"] or head["y"] + 0.9 * head["height"] < words["y"]
+    for one in (head, words):
+        assert box["x"] <= one["x"]
+        assert one["x"] + one["width"] <= box["x"] + box["width"]
+        assert one["y"] + one["height"] < axis["y"]
 
 
 @pytest.mark.parametrize("kind", ["line", "bars"])

@@ -6,9 +6,11 @@ const LETTER = 6.2; // what a letter of a label takes
 let clips = 0;
 
 export class Chart {
-  // Of each axis: label, domain, log, format, count of ticks, or their values. A title stands above, a corner at its right.
+  // Of each axis: label, domain, log, format, count of ticks, or their values. A title stands above, a corner at its right, or under it
+  // where both do not fit.
   constructor({ width = 560, height = 300, margin = MARGIN, x, y, label, title = "", corner = "" }) {
-    this.box = { x0: margin.left, x1: width - margin.right, y0: height - margin.bottom, y1: margin.top };
+    const under = title && corner && LETTER * Math.max(2 * corner.length, title.length + corner.length + 2) > width ? 14 : 0;
+    this.box = { x0: margin.left, x1: width - margin.right, y0: height - margin.bottom, y1: margin.top + under };
     this.x = scale(x, this.box.x0, this.box.x1);
     this.y = scale(y, this.box.y0, this.box.y1);
     this.spots = [];
@@ -20,7 +22,7 @@ export class Chart {
       svg("defs", {}, svg("clipPath", { id: clip }, svg("rect", { x: this.box.x0, y: this.box.y1 - 6, width: this.box.x1 - this.box.x0, height: this.box.y0 - this.box.y1 + 6 }))),
       this.axes(x, y), this.inside, this.above,
       title ? svg("text", { class: "title", x: 12, y: 13 }, title) : null,
-      corner ? svg("text", { class: "tick", x: this.box.x1, y: 13, "text-anchor": "end" }, corner) : null);
+      corner ? svg("text", { class: "tick", x: under ? 12 : this.box.x1, y: 13 + under, "text-anchor": under ? "start" : "end" }, corner) : null);
     this.node.addEventListener("pointermove", (event) => this.point(event));
     this.node.addEventListener("pointerleave", () => tip(null));
     this.node.addEventListener("keydown", (event) => this.step(event));

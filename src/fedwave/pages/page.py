@@ -103,7 +103,7 @@ def _cell(content: Any) -> str:
     text = escape(str(content))
     for sign in "±=":
         text = text.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
-    return text
+    return re.sub(r"(?<=\de-)(?=\d)", "\u2060", text)  # a power of ten does not break at its hyphen
 
 
 def _section(one: Section) -> str:
