@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
+from scipy import interpolate, optimize, stats
 
 NAMES = {
     "fashion-mnist": "Fashion-MNIST", "cifar-10": "CIFAR-10", "cifar-100": "CIFAR-100",
@@ -214,10 +214,14 @@ def _rounds_saved(curves: Table, prefix: str, dataset: str) -> list[float]:
     for seed in sorted(every["Per-FedAvg"][18]):
         if not all(seed in own for own in every["NUFM"]):
             continue
-        fine = np.linspace(1.0, 50.0, 49 * 20_000 + 1)
-        losses = np.interp(fine, np.arange(1, 51), [own[seed] for own in every["NUFM"]])
-        there = losses <= every["Per-FedAvg"][18][seed]
-        saved.append(19.0 - (fine[np.argmax(there)] if there.any() else 50.0))
+        curve = interpolate.interp1d(np.arange(1.0, 51.0), [own[seed] for own in every["NUFM"]])
+        target = every["Per-FedAvg"][18][seed]
+        there = next((k for k in range(1, 51) if curve(k) <= target), None)
+        if there is None or there == 1:
+            saved.append(19.0 - (there or 50.0))
+        else:
+            root = optimize.brentq(lambda at, c=curve, t=target: c(at) - t, there - 1.0, there, xtol=1e-13)
+            saved.append(19.0 - root)
     return saved
 
 

@@ -57,12 +57,11 @@ def assert_same(rows: list[dict], again: list[dict]) -> None:
         assert row["decision"] == part["decision"], row["part"]
         assert int(row["seeds"]) == len(part["values"])
         assert bool(int(row["is_exact"])) == part["exact"]
-        tolerance = 1e-4 if "rounds saved" in part["name"] else 1e-9  # found on a fine grid there
-        assert float(row["mean"]) == pytest.approx(part["mean"], rel=tolerance, abs=tolerance)
+        assert float(row["mean"]) == pytest.approx(part["mean"], rel=1e-9, abs=1e-9)
         for name in QUESTIONS:
             value = math.nan if row[name] == "" else float(row[name])
             if not math.isnan(value) and (name == "half_width" or part.get(name) is not None):
-                expected = pytest.approx(part[name], rel=1e-3 if tolerance > 1e-9 else 1e-6, abs=1e-12)
+                expected = pytest.approx(part[name], rel=1e-6, abs=1e-12)
                 assert value == expected, (row["part"], name)
             else:
                 assert part.get(name) is None, (row["part"], name)
