@@ -91,9 +91,6 @@ class Written:
     readings: Sequence[Reading] = ()
     study: Sequence[JudgedPart] = ()  # comparisons that judge no claim
     wanted_seeds: Mapping[str, int] = field(default_factory=dict)  # by dataset, of this request
-    complete_seeds: Mapping[str, int] = field(
-        default_factory=dict
-    )  # by dataset: all of its runs are finished
 
 
 def finished_runs(item: Item, profile: Profile, kept: KeptRuns, *, num_seeds: int | None) -> Found:
@@ -147,14 +144,7 @@ def write_item(
     study = study_of(item.name, rows, read_rows(own / CURVES) if item.name in WITH_ALL_CURVES else ())
     if study:
         write_rows(own / STUDY, [part_row(part) for part in study])
-    return Written(item, rows, charts, readings, study, wanted, _complete_seeds(item, profile, found))
-
-
-def _complete_seeds(item: Item, profile: Profile, found: Found) -> Mapping[str, int]:
-    """Return for each dataset how many seeds have every point; one with some of its groups does not count."""
-    points = Counter(point.dataset for point in item.points(profile))
-    made = Counter((run.point.dataset, run.seed) for run, _ in found)
-    return Counter(dataset for (dataset, _), number in made.items() if number == points[dataset])
+    return Written(item, rows, charts, readings, study, wanted)
 
 
 def write_claims(folder: Path) -> list[JudgedClaim]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -110,9 +111,12 @@ def _notes(profile: Profile, one: Written) -> list[str]:
     """Return what a reader should know before the numbers: how many seeds, and what is missing."""
     if not one.rows:
         return [MISSING.format(profile.command(one.item.name))]
+    points = Counter(point.dataset for point in one.item.points(profile))
+    made = Counter((row["dataset"], row["seed"]) for row in one.rows)
+    complete = Counter(dataset for (dataset, _), number in made.items() if number == points[dataset])
     counts, is_short = [], False
     for dataset, wanted in one.wanted_seeds.items():
-        own = one.complete_seeds.get(dataset, 0)
+        own = complete[dataset]
         is_short |= own < wanted
         counts.append(f"{DATASETS.get(dataset, dataset)} {own}" + (f" of {wanted}" if own < wanted else ""))
     missing = ""
